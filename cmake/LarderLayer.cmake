@@ -1,0 +1,41 @@
+# larder_add_layer(name [LINK targets...] [PRIVATE_LINK targets...])
+#
+# A layer of the framework: larder::<name>, public headers in include/, sources in src/. Without a source it
+# is a header-only target, so that it can be linked from the first header on.
+function(larder_add_layer name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "LINK;PRIVATE_LINK")
+  set(target larder_${name})
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/src/*.cpp")
+  set(include_dir $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/include>
+                  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  if(sources)
+    add_library(${target} STATIC ${sources})
+    target_include_directories(${target} PUBLIC ${include_dir} PRIVATE src)
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_link_libraries(${target} PUBLIC ${arg_LINK} PRIVATE ${arg_PRIVATE_LINK})
+    larder_configure_target(${target})
+  else()
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${include_dir})
+    target_compile_features(${target} INTERFACE cxx_std_20)
+    target_link_libraries(${target} INTERFACE ${arg_LINK})
+  endif()
+  add_library(larder::${name} ALIAS ${target})
+  set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
+  install(TARGETS ${target} EXPORT LarderTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/larder)
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/include")
+    install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
+  endif()
+endfunction()
+
+# larder_host_apps(target): lets an executable load app modules. They call the framework's functions in the
+# process that loads them, so all of the framework is linked in and exported.
+function(larder_host_apps target)
+  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
+  foreach(layer IN ITEMS api cache site http)
+    get_target_property(type larder_${layer} TYPE)
+    if(type STREQUAL "STATIC_LIBRARY")
+      set_target_properties(${target} PROPERTIES LINK_LIBRARY_OVERRIDE_larder_${layer} WHOLE_ARCHIVE)
+    endif()
+  endforeach()
+endfunction()
