@@ -13,6 +13,7 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g")  # assertions stay on
 
 # The build tree has the shape of the installed tree, so the same relative paths find the plugins in both.
 set(LARDER_BIN_DIR "${PROJECT_BINARY_DIR}/bin")
@@ -34,6 +35,7 @@ target_compile_options(larder_warnings INTERFACE
 
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fno-semantic-interposition>)
 if(LARDER_SANITIZE)
+  set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
   list(JOIN LARDER_SANITIZE "," larder_sanitizers)
   add_compile_options(-fsanitize=${larder_sanitizers} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${larder_sanitizers})

@@ -1,0 +1,16 @@
+#pragma once
+// Where the things under test are: absolute paths, fixed when the tests are built.
+//
+//   SharedLibrary plugin(larder::test::pluginDir() + "/ramcache.so");
+
+#include <string>
+
+namespace larder::test {
+
+std::string sourceDir();     // the top of the source tree: conf/, sample-app/
+std::string buildDir();      // the top of the build tree
+std::string serverBinary();  // bin/larder of this build
+std::string pluginDir();     // the built plugins, <name>.so
+std::string appDir();        // the built app modules, <name>.so
+
+}  // namespace larder::test
