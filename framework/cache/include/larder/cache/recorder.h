@@ -1,0 +1,68 @@
+// Recorder: notes, while a render runs, every request input it reads and every scope it depends on.
+//
+// One per render, used by one thread. A child's recording is merged into its parent's (also on a
+// hit, from the child's entry), so that what a page depends on includes what its parts depend on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+#include "larder/clock.h"
+#include "larder/entry.h"
+
+namespace larder {
+
+/// Where reads of content are recorded.
+class ScopeSink {
+ public:
+  virtual ~ScopeSink() = default;
+  virtual void scope(std::string_view name) = 0;
+  /// The result must not be stored: something was read that the ledger does not watch.
+  virtual void refuse(std::string_view reason) = 0;
+};
+
+class Recorder final : public ScopeSink {
+ public:
+  /// `name` in the notation of interfaces.md: "param:x", "params", "header:x" (lower case),
+  /// "cookie:x", "host", "user", "roles", "session:x", "arg:0", "now", "random".
+  void input(std::string_view name);
+  void scope(std::string_view name) override;
+  void refuse(std::string_view reason) override;
+  /// An object's own scope and the subtree scopes of it and every ancestor (L4).
+  void object(std::string_view path);
+  /// Fresh no longer than `limit` ms, and no longer than until the wall clock time `until`.
+  void limitMaxAge(Millis limit) noexcept { max_age_ = limit < max_age_ ? limit : max_age_; }
+  void limitUntil(Millis wall) noexcept { until_ = wall < until_ ? wall : until_; }
+  /// The result was made of a stale part and must not be stored (L19).
+  void usedStale() { refuse("made of a stale part"); }
+
+  /// Takes over what a child read; its arguments are its own.
+  void merge(const Recorder& child);
+  /// The same from a stored child: `remaining` is how long it stays fresh from now on.
+  void merge(const CacheEntry& child, Millis remaining);
+
+  [[nodiscard]] const std::vector<std::string>& inputs() const noexcept { return inputs_; }
+  [[nodiscard]] const std::vector<std::string>& scopes() const noexcept { return scopes_; }
+  [[nodiscard]] bool isPrivate() const noexcept { return private_; }
+  [[nodiscard]] bool readClock() const noexcept { return read_clock_; }
+  [[nodiscard]] Millis maxAge() const noexcept { return max_age_; }
+  [[nodiscard]] Millis until() const noexcept { return until_; }
+  /// Empty if the result may be stored as far as the render is concerned.
+  [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
+
+ private:
+  std::vector<std::string> inputs_;
+  std::vector<std::string> scopes_;
+  std::unordered_set<std::uint64_t> seen_;
+  Millis max_age_ = kForever;
+  Millis until_ = kForever;
+  bool private_ = false;
+  bool read_clock_ = false;
+  std::string refusal_;
+};
+
+}  // namespace larder
