@@ -1,0 +1,42 @@
+// Policy: what a cache manager, rule or view says about caching; plain data, resolved before
+// requests come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "larder/clock.h"
+
+namespace larder {
+
+enum class KeyMode : std::uint8_t {
+  learned,   ///< the key is made of what the view is known to read
+  declared,  ///< only request_vars enter the key; a render that read another input is not stored
+  observe,   ///< nothing is served from cache; would-be hits are counted
+  off,       ///< not cached
+};
+
+/// Times in ms. `kForever` means what it says; 0 for a max_age means: do not store.
+struct Policy {
+  KeyMode mode = KeyMode::learned;
+  std::vector<std::string> request_vars;  ///< sorted; mode declared
+  Millis max_age = 3'600'000;
+  Millis max_age_empty = -1;      ///< null and empty results; -1: as max_age
+  Millis max_age_not_found = -1;  ///< 404 and 410; -1: as max_age
+  Millis max_age_error = 0;  ///< 5xx answers that a view chose to give; exceptions are never stored
+  Millis stale_while_revalidate = 0;
+  Millis stale_if_error = 0;
+  double early_refresh = 0;  ///< XFetch weight; 0 switches it off
+  double jitter = 0;         ///< share of max_age by which an entry may be shortened, 0..1
+  Millis soft_timeout = 0;   ///< past it a stale value is served while the render goes on; 0: none
+  Millis render_timeout = 30'000;
+  std::size_t max_variants = 1000;
+  std::size_t max_renders = 64;  ///< concurrent renders of one view
+  bool strip_set_cookie = false;
+  double audit = 0;     ///< share of hits that is rendered again and compared
+  std::string publish;  ///< "" or "nginx"
+};
+
+}  // namespace larder
