@@ -27,15 +27,3 @@ function(larder_add_layer name)
     install(DIRECTORY include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
   endif()
 endfunction()
-
-# larder_host_apps(target): lets an executable load app modules. They call the framework's functions in the
-# process that loads them, so all of the framework is linked in and exported.
-function(larder_host_apps target)
-  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
-  foreach(layer IN ITEMS api cache site http)
-    get_target_property(type larder_${layer} TYPE)
-    if(type STREQUAL "STATIC_LIBRARY")
-      set_target_properties(${target} PROPERTIES LINK_LIBRARY_OVERRIDE_larder_${layer} WHOLE_ARCHIVE)
-    endif()
-  endforeach()
-endfunction()
