@@ -34,7 +34,8 @@ target_compile_options(larder_warnings INTERFACE
   -Wall -Wextra -Wpedantic -Wconversion -Wshadow $<$<BOOL:${LARDER_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # Wrong alarms of GCC 12 inside its own std::string and, with sanitizers, std::optional.
-  target_compile_options(larder_warnings INTERFACE -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread
+  target_compile_options(larder_warnings INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow
+    -Wno-stringop-overread
     $<$<BOOL:${LARDER_SANITIZE}>:-Wno-maybe-uninitialized>)
 endif()
 
