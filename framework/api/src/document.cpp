@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heap_size.h"
+
 namespace larder {
 
 bool operator==(const Node& a, const Node& b) noexcept {
@@ -155,7 +157,10 @@ Document Document::from(const Tree& tree) {
   arena->next_node = arena->nodes.get();
   arena->next_char = arena->chars.get();
   const Node root = arena->place(tree);
-  return {std::move(arena), root, sizeof(Arena) + need.nodes * sizeof(Node) + need.chars};
+  constexpr std::size_t kShared = 16;  // what make_shared puts before the object
+  return {std::move(arena), root,
+          heapBytes(sizeof(Arena) + kShared) + heapBytes(need.nodes * sizeof(Node)) +
+              heapBytes(need.chars)};
 }
 
 }  // namespace larder

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "heap_size.h"
+
 namespace larder {
 
 namespace {
@@ -35,9 +37,10 @@ void Page::setHeader(std::string_view name, std::string value) {
 }
 
 std::size_t Page::bytes() const noexcept {
-  std::size_t n = sizeof(Page) + body.capacity() + gzip.capacity() + etag.capacity() +
-                  head.capacity() + gzip_head.capacity() + headers.capacity() * sizeof(Header);
-  for (const auto& h : headers) n += h.name.capacity() + h.value.capacity();
+  constexpr std::size_t kShared = 16;  // what make_shared puts before the object
+  std::size_t n = heapBytes(sizeof(Page) + kShared) + heapBytes(body) + heapBytes(gzip) +
+                  heapBytes(etag) + heapBytes(head) + heapBytes(gzip_head) + heapBytes(headers);
+  for (const auto& h : headers) n += heapBytes(h.name) + heapBytes(h.value);
   return n;
 }
 

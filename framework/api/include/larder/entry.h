@@ -47,45 +47,63 @@ struct Lifetime {
   }
 };
 
-/// Immutable but for its reference count and the memo of its last validation.
+/// Immutable but for its reference count, its use count and the memo of its last validation.
+///
+///   auto entry = CacheEntry::make(key);
+///   entry->value = page;
+///   cache.put(key, EntryPtr(std::move(entry)), deadline);
+///
+/// The key's bytes lie behind the object in one block, and what a look-up compares lies at its
+/// start: a hit of a large cache pays for two cache misses, the index and the entry.
 class CacheEntry {
  public:
-  CacheEntry() = default;
+  /// An entry of this key, whose bytes are copied; all else is unset.
+  [[nodiscard]] static std::unique_ptr<CacheEntry> make(const CacheKey& key);
+  static void operator delete(void* block) noexcept { ::operator delete(block); }
   CacheEntry(const CacheEntry&) = delete;
   CacheEntry& operator=(const CacheEntry&) = delete;
 
-  std::string key;
-  Digest digest;
-  std::uint32_t partition = 0;
+  const Digest digest;
+  const std::string_view key;
+  Lifetime lifetime;
+
+  /// The ledger version at which this entry was last found valid; 0 never. Relaxed: a lost update
+  /// costs one check.
+  mutable std::atomic<std::uint64_t> validated_at{0};
+
+ private:
+  friend class EntryPtr;
+  friend class EntryRef;
+  mutable std::atomic<std::uint32_t> references_{0};
+
+ public:
+  /// For the cache that holds the entry: re-uses that its eviction still has to honour. Relaxed,
+  /// and written only while it is small, so that the hits of a popular entry write nothing.
+  mutable std::atomic<std::uint8_t> uses{0};
+  /// Set by the engine when a refresh has been started, so that one is enough.
+  mutable std::atomic<bool> refreshing{false};
   /// Reading the user or a session made it private: never published, `Cache-Control: private`.
   bool is_private = false;
-  Value value;
+  const std::uint32_t partition;
+  /// What making it cost, microseconds.
+  std::uint32_t cost_us = 0;
   Stamp stamp;
+  Value value;
   std::vector<ScopeId> scopes;
   /// The scopes' names, one a line: for people, and for stores that outlive the process.
   std::string scope_names;
   /// The inputs that the render really read ("param:page"), sorted; all of them are among the key's
   /// names.
   std::vector<std::string> inputs;
-  Lifetime lifetime;
   /// Wall clock of the render's start, for `Age` across processes.
   Millis created_wall = 0;
-  /// What making it cost, microseconds.
-  std::uint32_t cost_us = 0;
 
-  /// Bytes on the heap that the entry owns, itself included.
+  /// Bytes on the heap that the entry keeps alive, itself and the allocator's share included.
   [[nodiscard]] std::size_t weight() const noexcept;
 
-  /// The ledger version at which this entry was last found valid; 0 never. Relaxed: a lost update
-  /// costs one check.
-  mutable std::atomic<std::uint64_t> validated_at{0};
-  /// Set by the engine when a refresh has been started, so that one is enough.
-  mutable std::atomic<bool> refreshing{false};
-
  private:
-  friend class EntryPtr;
-  friend class EntryRef;
-  mutable std::atomic<std::uint32_t> references_{0};
+  CacheEntry(const CacheKey& id, std::string_view bytes) noexcept
+      : digest(id.digest), key(bytes), partition(id.partition) {}
 };
 
 /// Counted, shared ownership of an immutable entry.
