@@ -31,15 +31,20 @@ need_packages() {
     apt-get install -y -qq --no-install-recommends $missing >/dev/null </dev/null
 }
 
-# build PRESET [TARGET...]: configures when needed, then builds; everything, if no target is named.
+# configure PRESET: unless that is done; the build itself notices what changes later.
+configure() {
+  local dir=build/$1
+  [ ! -f "$dir/build.ninja" ] || return 0
+  say "Configuring $dir"
+  mkdir -p "$dir"
+  cmake --preset "$1" >"$dir/configure.log" 2>&1 || { cat "$dir/configure.log"; return 1; }
+}
+
+# build PRESET [TARGET...]: everything, if no target is named.
 build() {
-  local preset=$1 dir=build/$1 targets=("${@:2}")
-  if [ ! -f "$dir/build.ninja" ]; then
-    say "Configuring $dir"
-    mkdir -p "$dir"
-    cmake --preset "$preset" >"$dir/configure.log" 2>&1 || { cat "$dir/configure.log"; return 1; }
-  fi
-  cmake --build "$dir" ${targets:+--target "${targets[@]}"}
+  local targets=("${@:2}")
+  configure "$1" || return
+  cmake --build "build/$1" ${targets:+--target "${targets[@]}"}
 }
 
 # up_to_date STAMP: no source, and no folder that may have lost one, is newer than the stamp.
