@@ -100,7 +100,7 @@ class Node {
 
  private:
   static const Node& nothing() noexcept {
-    static constexpr Node kNothing;
+    static constexpr Node kNothing{};
     return kNothing;
   }
   static Node withInteger(Type type, std::int64_t v) noexcept {

@@ -67,7 +67,7 @@ class Value {
   }
   /// The document; the null document when this is a page.
   [[nodiscard]] const Document& document() const noexcept {
-    static const Document kNone;
+    static const Document kNone{};
     const auto* d = std::get_if<Document>(&value_);
     return d ? *d : kNone;
   }
