@@ -1,4 +1,5 @@
 # How everything is compiled: standard, output folders, warnings, sanitizers, ccache, precompiled headers.
+set(CMAKE_INSTALL_LIBDIR lib CACHE STRING "Where libraries go; the server looks for plugins beside its bin/")
 include(GNUInstallDirs)
 
 set(CMAKE_CXX_STANDARD 20)

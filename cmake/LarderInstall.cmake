@@ -10,4 +10,4 @@ install(FILES
   cmake/LarderPlugin.cmake cmake/LarderDependencies.cmake
   DESTINATION ${larder_package_dir})
 install(DIRECTORY conf sample-app DESTINATION ${CMAKE_INSTALL_DATADIR}/larder
-  PATTERN "*.cpp" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "CMakeLists.txt" EXCLUDE)
+  OPTIONAL PATTERN "*.cpp" EXCLUDE PATTERN "*.h" EXCLUDE PATTERN "CMakeLists.txt" EXCLUDE)

@@ -1,5 +1,4 @@
 # Plugins and hosted apps; the same functions inside the project and, by find_package(Larder), outside of it.
-include(GNUInstallDirs)
 
 # larder_add_plugin(name SOURCES files... [LINK targets...])
 #
@@ -57,5 +56,5 @@ function(larder_add_module name kind output_dir)
   if(output_dir)
     set_target_properties(${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${output_dir}")
   endif()
-  install(TARGETS ${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/larder/${kind})
+  install(TARGETS ${name} LIBRARY DESTINATION lib/larder/${kind})
 endfunction()
