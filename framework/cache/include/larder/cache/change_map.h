@@ -57,7 +57,7 @@ class ChangeMap {
     Slot slots[kWays];
   };
   struct Free {
-    void operator()(Bucket* buckets) const noexcept;
+    void operator()(void* memory) const noexcept;
   };
 
   void applyOne(const Item& item) noexcept;
@@ -65,7 +65,8 @@ class ChangeMap {
   std::mutex writer_;
   std::atomic<std::uint64_t> floor_{0};
   std::size_t mask_;
-  std::unique_ptr<Bucket[], Free> buckets_;
+  std::unique_ptr<void, Free> memory_;
+  Bucket* buckets_;  // in memory_
 };
 
 }  // namespace larder

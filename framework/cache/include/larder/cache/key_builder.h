@@ -57,7 +57,12 @@ class KeyBuilder {
   std::size_t capacity_ = kInline;
 };
 
-/// Whether the key bytes name this input (absent ones included). False for bytes that are no key.
+/// The input that contains this one: "params" for "param:x", "headers", "cookies"; the name itself
+/// for all others (L18).
+[[nodiscard]] std::string_view enumerationOf(std::string_view name) noexcept;
+
+/// Whether the key bytes name this input or its enumeration (absent ones included). False for bytes
+/// that are no key.
 [[nodiscard]] bool keyHasInput(std::string_view key_bytes, std::string_view name) noexcept;
 
 /// The parts of a key for people, as "path=/a, view=page, param:q=\"x\"". Empty for bytes that are

@@ -14,7 +14,6 @@ namespace larder {
 enum class KeyMode : std::uint8_t {
   learned,   ///< the key is made of what the view is known to read
   declared,  ///< only request_vars enter the key; a render that read another input is not stored
-  observe,   ///< nothing is served from cache; would-be hits are counted
   off,       ///< not cached
 };
 
@@ -30,7 +29,6 @@ struct Policy {
   Millis stale_if_error = 0;
   double early_refresh = 0;  ///< XFetch weight; 0 switches it off
   double jitter = 0;         ///< share of max_age by which an entry may be shortened, 0..1
-  Millis soft_timeout = 0;   ///< past it a stale value is served while the render goes on; 0: none
   Millis render_timeout = 30'000;
   std::size_t max_variants = 1000;
   std::size_t max_renders = 64;  ///< concurrent renders of one view

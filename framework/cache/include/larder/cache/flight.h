@@ -1,0 +1,62 @@
+// Flight: one render per key at a time; the others wait for it (single flight).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "larder/cache/learned_inputs.h"
+#include "larder/entry.h"
+#include "larder/executor.h"
+#include "larder/key.h"
+
+namespace larder {
+
+class CallContext;
+
+/// What followers get. Written by the leader before it lands, read by followers after.
+struct Flight {
+  std::unique_ptr<Event> landed;
+  /// Null when the leader failed or its result may be given to nobody else.
+  EntryPtr entry;
+  InputNames names;               ///< the inputs in the entry's key
+  CallContext* leader = nullptr;  ///< guarded by the table
+};
+
+/// Thread-safe.
+class FlightTable {
+ public:
+  explicit FlightTable(Executor& executor) : executor_(executor) {}
+
+  struct Joined {
+    /// Null: nobody is to wait on this key for some time, or waiting would be a deadlock; render
+    /// alone.
+    std::shared_ptr<Flight> flight;
+    bool leader = false;
+    /// A flight landed since landings() gave `seen`: the leader looks once more before it renders.
+    bool look_again = false;
+  };
+  /// Joins or starts the flight of a key. A follower that gets a flight must call leave() when it
+  /// has waited.
+  [[nodiscard]] Joined join(const Digest& key, CallContext& context, Millis now,
+                            std::uint64_t seen);
+  /// Read before a look-up and handed to join().
+  [[nodiscard]] std::uint64_t landings() const noexcept {
+    return landings_.load(std::memory_order_acquire);
+  }
+  void leave(CallContext& context) noexcept;
+  /// Ends the leader's flight. `do_not_wait_until`: later callers of that key do not wait on each
+  /// other until then.
+  void land(const Digest& key, Flight& flight, Millis do_not_wait_until) noexcept;
+
+ private:
+  Executor& executor_;
+  std::atomic<std::uint64_t> landings_{0};
+  std::mutex mutex_;
+  std::unordered_map<Digest, std::shared_ptr<Flight>, DigestHash> flights_;
+  std::unordered_map<Digest, Millis, DigestHash> do_not_wait_;
+};
+
+}  // namespace larder

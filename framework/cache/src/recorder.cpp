@@ -1,0 +1,72 @@
+#include "larder/cache/recorder.h"
+
+#include <algorithm>
+
+#include "larder/cache/scope.h"
+
+namespace larder {
+
+namespace {
+
+bool makesPrivate(std::string_view name) noexcept {
+  return name == "user" || name == "roles" || name.starts_with("session:");
+}
+
+}  // namespace
+
+void Recorder::input(std::string_view name) {
+  // Neither can be part of a key: time passes, and a random value never comes back.
+  if (name == "now") {
+    read_clock_ = true;
+    return;
+  }
+  if (name == "random") {
+    refuse("read a random value");
+    return;
+  }
+  const auto at = std::lower_bound(inputs_.begin(), inputs_.end(), name);
+  if (at != inputs_.end() && *at == name) return;
+  inputs_.emplace(at, name);
+  private_ |= makesPrivate(name);
+}
+
+void Recorder::scope(std::string_view name) {
+  if (seen_.insert(scopeId(name)).second) scopes_.emplace_back(name);
+}
+
+void Recorder::refuse(std::string_view reason) {
+  if (refusal_.empty()) refusal_ = reason.empty() ? "refused by the view" : reason;
+}
+
+void Recorder::object(std::string_view path) {
+  scope(objectScope(path));
+  for (; !path.empty(); path = parentPath(path)) scope(subtreeScope(path));
+}
+
+void Recorder::merge(const Recorder& child) {
+  for (const auto& name : child.inputs_) {
+    if (!name.starts_with("arg:")) input(name);
+  }
+  for (const auto& name : child.scopes_) scope(name);
+  limitMaxAge(child.max_age_);
+  limitUntil(child.until_);
+  private_ |= child.private_;
+  read_clock_ |= child.read_clock_;
+  if (!child.refusal_.empty()) refuse(child.refusal_);
+}
+
+void Recorder::merge(const CacheEntry& child, Millis remaining) {
+  for (const auto& name : child.inputs) {
+    if (!name.starts_with("arg:")) input(name);
+  }
+  std::string_view names = child.scope_names;
+  while (!names.empty()) {
+    const auto end = names.find('\n');
+    scope(names.substr(0, end));
+    names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
+  }
+  limitMaxAge(remaining);
+  private_ |= child.is_private;
+}
+
+}  // namespace larder
