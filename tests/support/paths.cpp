@@ -2,10 +2,20 @@
 
 namespace larder::test {
 
-std::string sourceDir() { return LARDER_SOURCE_DIR; }
-std::string buildDir() { return LARDER_BUILD_DIR; }
-std::string serverBinary() { return LARDER_BUILD_DIR "/bin/larder"; }
-std::string pluginDir() { return LARDER_BUILD_DIR "/lib/larder/plugins"; }
-std::string appDir() { return LARDER_BUILD_DIR "/lib/larder/apps"; }
+std::string sourceDir() {
+  return LARDER_SOURCE_DIR;
+}
+std::string buildDir() {
+  return LARDER_BUILD_DIR;
+}
+std::string serverBinary() {
+  return LARDER_BUILD_DIR "/bin/larder";
+}
+std::string pluginDir() {
+  return LARDER_BUILD_DIR "/lib/larder/plugins";
+}
+std::string appDir() {
+  return LARDER_BUILD_DIR "/lib/larder/apps";
+}
 
 }  // namespace larder::test
