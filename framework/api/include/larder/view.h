@@ -59,6 +59,12 @@ struct User {
 /// A named argument of a SQL method or a positional one of a call.
 using Arguments = std::vector<std::pair<std::string, Tree>>;
 
+/// What one statement may cost; more is an error.
+struct QueryLimits {
+  std::size_t rows = 1'000;
+  Millis time = 2'000;  ///< ms
+};
+
 /// Thrown by view code to answer with a status and a message for the visitor (404, 403, 400 ...).
 struct HttpError {
   int status;
@@ -110,7 +116,8 @@ class RenderContext {
   virtual Document row(std::string_view table, std::int64_t id) = 0;
   /// Runs a read-only statement of the app with bound arguments; a list of maps. Depends on the
   /// tables it reads.
-  virtual Document query(std::string_view sql, const Arguments& arguments) = 0;
+  virtual Document query(std::string_view sql, const Arguments& arguments,
+                         const QueryLimits& limits = {}) = 0;
   /// A setting acquired from `path()` upwards: the nearest object that has the property; every
   /// level is recorded.
   virtual Document acquire(std::string_view property) = 0;

@@ -21,11 +21,12 @@
 #include "larder/app.h"
 #include "larder/clock.h"
 #include "larder/result.h"
+#include "larder/site/store.h"
 #include "larder/view.h"
 
-namespace larder {
+namespace larder::site {
 
-enum class ViewKind : std::uint8_t { native, template_file, script, sql };
+enum class ViewKind : std::uint8_t { native, templated, script, sql };
 /// As app.toml spells it: "native", "template", "script", "sql".
 [[nodiscard]] std::string_view viewKindName(ViewKind kind) noexcept;
 
@@ -77,12 +78,6 @@ struct TypeDefinition {
   std::string origin;
 };
 
-/// Statements that bring the app's tables from version - 1 to `version`.
-struct SchemaStep {
-  int version = 0;
-  std::string sql;
-};
-
 struct AppDefinition {
   std::string folder;   ///< absolute; empty for an app that is a library only
   std::string library;  ///< as app.toml names it; empty: none
@@ -113,4 +108,4 @@ struct AppDefinition {
 [[nodiscard]] Result<AppDefinition> defineApp(App& app, std::uint64_t build_id,
                                               std::string_view origin);
 
-}  // namespace larder
+}  // namespace larder::site

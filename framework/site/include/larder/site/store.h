@@ -64,11 +64,6 @@ struct StoreOptions {
   bool use_wal_index = true;
 };
 
-struct QueryLimits {
-  std::size_t rows = 1'000;
-  Millis time = 2'000;  ///< ms
-};
-
 /// One read transaction of one render: everything read from it is of one moment, its stamp. What is
 /// read is told to the sink, also what is absent. Used by one thread.
 class ReadSnapshot : public Snapshot {
