@@ -21,6 +21,10 @@ class ScopeSink {
  public:
   virtual ~ScopeSink() = default;
   virtual void scope(std::string_view name) = 0;
+  /// An object, present or not: its own scope and the subtree scopes of it and every ancestor (L4).
+  virtual void object(std::string_view path) = 0;
+  /// Ambient state that SQL read: "now" or "random" (L17).
+  virtual void input(std::string_view name) = 0;
   /// The result must not be stored: something was read that the ledger does not watch.
   virtual void refuse(std::string_view reason) = 0;
 };
@@ -29,11 +33,10 @@ class Recorder final : public ScopeSink {
  public:
   /// `name` in the notation of interfaces.md: "param:x", "params", "header:x" (lower case),
   /// "cookie:x", "host", "user", "roles", "session:x", "arg:0", "now", "random".
-  void input(std::string_view name);
+  void input(std::string_view name) override;
   void scope(std::string_view name) override;
   void refuse(std::string_view reason) override;
-  /// An object's own scope and the subtree scopes of it and every ancestor (L4).
-  void object(std::string_view path);
+  void object(std::string_view path) override;
   /// Fresh no longer than `limit` ms, and no longer than until the wall clock time `until`.
   void limitMaxAge(Millis limit) noexcept { max_age_ = limit < max_age_ ? limit : max_age_; }
   void limitUntil(Millis wall) noexcept { until_ = wall < until_ ? wall : until_; }
