@@ -16,6 +16,11 @@ Millis read(clockid_t id) noexcept {
 Millis SystemClock::monotonic() const noexcept {
   return read(CLOCK_MONOTONIC_COARSE);
 }
+std::int64_t SystemClock::micros() const noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
 Millis SystemClock::wall() const noexcept {
   return read(CLOCK_REALTIME_COARSE);
 }

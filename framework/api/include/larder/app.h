@@ -70,9 +70,6 @@ class ActionContext : public RenderContext {
   [[nodiscard]] virtual std::optional<std::string_view> form(std::string_view name) = 0;
   /// Runs `work` in one write transaction and commits; throws what it throws after rolling back.
   virtual Receipt edit(const std::function<void(Edit&)>& work) = 0;
-  /// Token that a form must carry back, bound to the session; empty for an anonymous visitor
-  /// without one.
-  [[nodiscard]] virtual std::string csrfToken() = 0;
   /// Throws HttpError 403 unless the form field "csrf" carries the session's token and Origin, if
   /// sent, is ours.
   virtual void requireCsrf() = 0;

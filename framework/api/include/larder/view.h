@@ -92,6 +92,9 @@ class RenderContext {
   /// Whether the visitor has the role; records "roles" only.
   virtual bool hasRole(std::string_view role) = 0;
   virtual std::optional<std::string_view> session(std::string_view name) = 0;
+  /// Token that a form must carry back as its field "csrf", bound to the session; empty for a visitor
+  /// without one. The result is not stored.
+  virtual std::string csrfToken() = 0;
   /// Positional argument of a call from another view; null node when absent.
   virtual const Node& arg(std::size_t index) = 0;
   /// Wall clock. Unless the view has a finite max_age of its own, the result is not stored.

