@@ -9,7 +9,7 @@ find_package(msgpack REQUIRED CONFIG)  # target msgpackc-cxx
 find_package(SQLite3 3.40 REQUIRED)
 
 foreach(larder_module IN ITEMS
-    "SODIUM libsodium>=1.0.18" "XXHASH libxxhash>=0.8" "ZSTD libzstd>=1.5" "LUA lua5.4" "RE2 re2"
+    "SODIUM libsodium>=1.0.18" "XXHASH libxxhash>=0.8" "ZSTD libzstd>=1.5" "LUA lua5.4-c++" "RE2 re2"
     "CTEMPLATE libctemplate")
   separate_arguments(larder_module)
   list(GET larder_module 0 larder_prefix)
