@@ -211,11 +211,6 @@ constexpr std::array kFields = {
           kShare,
           setReal<&Policy::jitter>,
           realText<&Policy::jitter>},
-    Field{{"soft_timeout", kDuration, "0s",
-           "Past it a stale result is served while its render goes on; \"0s\": never."},
-          kAny,
-          setDuration<&Policy::soft_timeout>,
-          durationText<&Policy::soft_timeout>},
     Field{{"render_timeout", kDuration, "30s", "A render that takes longer fails."},
           kSomeTime,
           setDuration<&Policy::render_timeout>,
@@ -349,9 +344,6 @@ Result<> checkPolicy(const Policy& policy) {
   }
   if (policy.mode == KeyMode::learned && !policy.request_vars.empty())
     return Error{"request_vars needs mode \"declared\"; leave one of the two out"};
-  if (policy.soft_timeout > 0 && policy.soft_timeout >= policy.render_timeout)
-    return Error{"soft_timeout must be shorter than render_timeout (" +
-                 formatDuration(policy.render_timeout) + ")"};
   return Done{};
 }
 

@@ -97,12 +97,12 @@ TEST(RuleSet, WeakerRulesGiveWhatStrongerOnesLeaveOpen) {
 }
 
 TEST(RuleSet, NoneDisablesCaching) {
-  const RuleSet rules({{.pattern = "/a/**", .manager = "none"}});
+  const RuleSet rules(std::vector<Rule>{{.pattern = "/a/**", .manager = "none"}});
   EXPECT_TRUE(rules.resolve("/a", "page").disabled());
 }
 
 TEST(RuleSet, SameRulesYieldTheSameObject) {
-  const RuleSet rules({{.pattern = "/a/**", .manager = "x"}});
+  const RuleSet rules(std::vector<Rule>{{.pattern = "/a/**", .manager = "x"}});
   EXPECT_EQ(&rules.resolve("/a/b", "page"), &rules.resolve("/a/c", "list"));
 }
 

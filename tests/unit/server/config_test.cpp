@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "larder/test/paths.h"
@@ -104,7 +105,7 @@ const Fault kFaults[] = {
 };
 
 INSTANTIATE_TEST_SUITE_P(Semantics42, ConfigFault, ::testing::ValuesIn(kFaults),
-                         [](const auto& info) { return std::string(info.param.name); });
+                         [](const auto& fault) { return std::string(fault.param.name); });
 
 TEST(Config, EmptyFileYieldsTheDefaults) {
   const auto config = parseConfig("", "conf.toml", {});

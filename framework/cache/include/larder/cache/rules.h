@@ -53,10 +53,10 @@ Result<> checkPolicy(const Policy& policy);
 
 struct Rule {
   std::string pattern;
-  std::string view;     ///< empty: every view
-  std::string manager;  ///< an id, "none", or empty: says nothing about it
-  std::vector<PolicySetting> settings;
-  std::string origin;
+  std::string view = {};     ///< empty: every view
+  std::string manager = {};  ///< an id, "none", or empty: says nothing about it
+  std::vector<PolicySetting> settings = {};
+  std::string origin = {};
 };
 
 /// What the rules say of one view of one object.
