@@ -1,0 +1,63 @@
+// Exchange: one request and its answer while a worker has them; CompletionQueue: the way back.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "larder/clock.h"
+#include "larder/http/handler.h"
+#include "larder/http/poller.h"
+#include "worker_pool.h"
+
+namespace larder::http {
+
+struct Connection;
+class Exchange;
+
+/// Workers push, the reactor takes. Thread-safe.
+class CompletionQueue {
+ public:
+  explicit CompletionQueue(Poller& poller) noexcept : poller_(poller) {}
+  void push(Exchange& exchange);
+  /// Replaces what is in `taken`.
+  void takeAll(std::vector<Exchange*>& taken);
+
+ private:
+  Poller& poller_;
+  std::mutex mutex_;
+  std::vector<Exchange*> finished_;
+};
+
+/// Belongs to its connection. When that closes while a worker runs the exchange, nobody owns it
+/// until it comes back through the completion queue, where the reactor ends it.
+class Exchange final : public Job {
+ public:
+  /// Copies the head's bytes and the body, so that the connection's buffers may be reused.
+  Exchange(Connection* connection_in, const RequestHead& head, std::string_view body,
+           const PeerAddress& peer, bool secure, Handler& handler, CompletionQueue& completions,
+           Millis started_in);
+
+  void run() noexcept override;
+
+  [[nodiscard]] const Request& request() const noexcept { return request_; }
+  [[nodiscard]] Response& response() noexcept { return response_; }
+  void cancel() noexcept { cancelled_.store(true, std::memory_order_relaxed); }
+
+  Connection* connection;  ///< null once it is closed; the reactor's alone
+  const Millis started;
+
+ private:
+  std::string bytes_;
+  RequestHead head_;
+  PeerAddress peer_;
+  std::atomic<bool> cancelled_{false};
+  Request request_;
+  Response response_;
+  Handler& handler_;
+  CompletionQueue& completions_;
+};
+
+}  // namespace larder::http

@@ -1,0 +1,85 @@
+#include "worker_pool.h"
+
+#include <string>
+#include <utility>
+
+#include "threads.h"
+
+namespace larder::http {
+
+WorkerPool::WorkerPool(unsigned threads, std::size_t queue_limit) : limit_(queue_limit) {
+  threads_.reserve(threads);
+  try {
+    for (unsigned i = 0; i < threads; ++i) {
+      threads_.push_back(detail::startThread("http-work-" + std::to_string(i), [this] { work(); }));
+    }
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  stop();
+}
+
+bool WorkerPool::submit(Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_ || queued_ >= limit_) return false;
+    job.previous_ = last_;
+    job.next_ = nullptr;
+    (last_ != nullptr ? last_->next_ : first_) = &job;
+    last_ = &job;
+    job.queued_ = true;
+    ++queued_;
+  }
+  ready_.notify_one();
+  return true;
+}
+
+bool WorkerPool::withdraw(Job& job) {
+  const std::lock_guard lock(mutex_);
+  if (!job.queued_) return false;
+  unlink(job);
+  return true;
+}
+
+void WorkerPool::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    while (first_ != nullptr) unlink(*first_);
+  }
+  ready_.notify_all();
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+}
+
+std::size_t WorkerPool::queued() const {
+  const std::lock_guard lock(mutex_);
+  return queued_;
+}
+
+void WorkerPool::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ready_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+    if (stopping_) return;
+    Job& job = *first_;
+    unlink(job);
+    lock.unlock();
+    job.run();
+    lock.lock();
+  }
+}
+
+void WorkerPool::unlink(Job& job) {
+  (job.previous_ != nullptr ? job.previous_->next_ : first_) = job.next_;
+  (job.next_ != nullptr ? job.next_->previous_ : last_) = job.previous_;
+  job.queued_ = false;
+  --queued_;
+}
+
+}  // namespace larder::http

@@ -1,0 +1,58 @@
+// WorkerPool: a fixed number of threads that take jobs off a bounded queue, first come first
+// served.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace larder::http {
+
+/// The pool borrows a job from submit() until run() returns or withdraw() succeeds.
+class Job {
+ public:
+  virtual ~Job() = default;
+  /// The pool does not touch the job once run() has returned, so run() may hand it on.
+  virtual void run() noexcept = 0;
+
+ private:
+  friend class WorkerPool;
+  Job* previous_ = nullptr;
+  Job* next_ = nullptr;
+  bool queued_ = false;
+};
+
+/// Thread-safe.
+class WorkerPool {
+ public:
+  /// Throws std::system_error when the threads cannot be started.
+  WorkerPool(unsigned threads, std::size_t queue_limit);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  /// False when the queue is full or the pool is stopping.
+  bool submit(Job& job);
+  /// True when the job had not begun: it will not run.
+  bool withdraw(Job& job);
+  /// Drops what is queued and waits for the jobs that run.
+  void stop();
+  [[nodiscard]] std::size_t queued() const;
+
+ private:
+  void work();
+  void unlink(Job& job);
+
+  const std::size_t limit_;
+  mutable std::mutex mutex_;
+  std::condition_variable ready_;
+  Job* first_ = nullptr;
+  Job* last_ = nullptr;
+  std::size_t queued_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace larder::http
