@@ -137,6 +137,9 @@ class ByteCache {
   /// Frees what this instance's prefix holds, where the store can; Reason::unsupported where it
   /// cannot without touching others' data.
   virtual Stored clear(Deadline deadline) noexcept = 0;
+  /// What get() or getMany() just returned under `key` was stored under another one: a store closes
+  /// the connection that it came over.
+  virtual void distrust(std::string_view key) noexcept { (void)key; }
   /// The largest value that the store takes, bytes.
   [[nodiscard]] virtual std::size_t maxValueBytes() const noexcept = 0;
   [[nodiscard]] virtual Stats stats() const noexcept = 0;
