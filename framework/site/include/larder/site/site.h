@@ -1,0 +1,160 @@
+// Site: apps mounted at paths, content, views and who caches them; answers requests.
+//
+//   Site site({.name = "main", .clock = &clock, ...}, store, state, engine);
+//   site.configure({.mounts = {{"/handbook", definition}}, .registry = registry, .rules = rules});
+//   site.handle(request, reply);
+//
+// Thread-safe. configure() swaps everything at once; requests that run keep what they began with.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "larder/cache/cache_manager.h"
+#include "larder/cache/engine.h"
+#include "larder/cache/rules.h"
+#include "larder/host.h"
+#include "larder/result.h"
+#include "larder/site/app_definition.h"
+#include "larder/site/request.h"
+#include "larder/site/state.h"
+#include "larder/site/store.h"
+#include "larder/value.h"
+
+namespace larder::site {
+
+struct Mount {
+  std::string path;  ///< canonical
+  std::shared_ptr<const AppDefinition> app;
+};
+
+/// What a site serves; immutable once given to configure().
+struct SiteConfig {
+  std::vector<Mount> mounts;
+  std::shared_ptr<const CacheManagerRegistry> registry;
+  std::shared_ptr<const RuleSet> rules;
+};
+
+struct SiteOptions {
+  std::string name = "site";
+  const Clock* clock = nullptr;
+  Executor* executor = nullptr;
+  std::function<void(LogLevel, std::string_view)> log;
+  /// Derives etag, head lines and gzip of a page when it is made.
+  std::function<void(Page&)> finish;
+  Millis request_timeout = 30'000;  ///< ms, for a whole tree of renders
+  Millis cache_timeout = 100;       ///< ms that a look-up on a worker may take in all
+};
+
+/// How a view of an object is cached, as configured; what `larder check` and `explain` show.
+struct ResolvedView {
+  std::string path;
+  std::string view;
+  std::string app;      ///< where it is mounted
+  std::string manager;  ///< id, or empty
+  std::string manager_path;
+  std::string why_not;  ///< why it is not cached, if so
+  Policy policy;
+};
+
+/// The answer to one request. Either `entry` or `page` holds it.
+struct Reply {
+  EntryRef entry;
+  std::shared_ptr<const Page> page;
+  bool cacheable = false;  ///< the view has a manager: Cache-Status is due
+  Outcome outcome = Outcome::bypass;
+  bool stored = false;
+  bool is_private = false;
+  Millis age = 0;                 ///< ms since the render
+  Millis ttl = 0;                 ///< ms of freshness left, negative when stale
+  std::vector<std::string> vary;  ///< headers among the known inputs
+  std::string error_id;           ///< of a 500, found in the log
+
+  [[nodiscard]] const Page& content() const noexcept {
+    return entry ? *entry->value.page() : *page;
+  }
+};
+
+struct Binding;
+struct Configured;
+struct Route;
+struct ViewMemory;
+class RequestState;
+class RouteCache;
+class PageCall;
+class DetachedCall;
+
+class Site {
+ public:
+  Site(SiteOptions options, Store& store, State* state, Engine& engine);
+  ~Site();
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+
+  /// Installs the apps' schemas, then serves this. Fails without changing anything.
+  [[nodiscard]] Result<> configure(SiteConfig config);
+
+  /// GET and HEAD of a page that can be had without waiting; false: ask handle().
+  [[nodiscard]] bool tryFast(const RequestView& request, Reply& reply) noexcept;
+  /// Any request. Never throws: failures become pages.
+  void handle(const RequestView& request, Reply& reply) noexcept;
+
+  /// How this view of this object would be cached. `view` empty: the default view.
+  [[nodiscard]] Result<ResolvedView> explain(std::string_view path, std::string_view view);
+
+  /// What has to happen once a second: names that other processes learned.
+  void maintain() noexcept;
+
+  /// Hits, misses and so on of each view, by "MOUNT view (type)".
+  [[nodiscard]] std::vector<std::pair<std::string, const Counters*>> viewCounters() const;
+  [[nodiscard]] const SiteOptions& options() const noexcept { return options_; }
+  [[nodiscard]] Store& store() noexcept { return store_; }
+  [[nodiscard]] Engine& engine() noexcept { return engine_; }
+
+ private:
+  friend class RequestContext;
+  friend class PageCall;
+  friend class DetachedCall;
+
+  using RoutePtr = std::shared_ptr<const Route>;
+
+  [[nodiscard]] std::shared_ptr<const Configured> configured() const;
+  [[nodiscard]] RoutePtr cachedRoute(std::string_view full_path) noexcept;
+  /// Reads what it needs from the snapshot; throws HttpError 404 or 405.
+  [[nodiscard]] RoutePtr resolve(std::string_view object_path, std::string_view view,
+                                 std::string_view method, ReadSnapshot& snapshot);
+  void bind(Route& route, std::string_view object_manager);
+  [[nodiscard]] ViewMemory& memory(const Mount& mount, const ViewDefinition& view);
+
+  void serve(RequestState& state, Reply& reply);
+  void serveView(RequestState& state, const RoutePtr& route, CallContext& context, Reply& reply);
+  void serveAction(RequestState& state, const Route& route, CallContext& context, Reply& reply);
+  void authorise(RequestState& state, const std::string& permission, const Mount& mount,
+                 std::string_view path);
+  void fill(Reply& reply, Answer answer, const Route& route) const;
+  void fillPage(Reply& reply, Page page) const;
+  void fillError(Reply& reply, int status, std::string_view message) const;
+  void fail(RequestState& state, Reply& reply, std::string_view what) noexcept;
+
+  SiteOptions options_;
+  Store& store_;
+  State* state_;
+  Engine& engine_;
+  std::unique_ptr<RouteCache> routes_;
+  mutable std::mutex configured_mutex_;
+  std::shared_ptr<const Configured> configured_;
+  mutable std::mutex memory_mutex_;
+  std::map<std::string, std::unique_ptr<ViewMemory>, std::less<>> memories_;
+  std::atomic<std::uint64_t> state_version_{0};
+  std::atomic<std::uint64_t> next_error_{1};
+};
+
+}  // namespace larder::site

@@ -1,0 +1,92 @@
+#include "page_call.h"
+
+#include "larder/site/json.h"
+#include "render_context.h"
+
+namespace larder::site {
+
+namespace {
+
+constexpr std::string_view kJsonForm = "json of ";
+
+std::string viewNameOf(const Route& route, PageCall::Form form) {
+  // The form is another result than the value, so it has another name; no view can be called so.
+  return form == PageCall::Form::json ? std::string(kJsonForm) + route.view->name
+                                      : route.view->name;
+}
+
+}  // namespace
+
+/// Owns the request that a PageCall borrows.
+class DetachedCall final : public Call {
+ public:
+  explicit DetachedCall(const PageCall& call)
+      : request_(copyRequest(call.state_.request())),
+        state_(*request_, call.site_.state_),
+        call_(call.site_, state_, call.route_, call.arguments_, call.form_) {
+    ok_ = state_.parse() == cache::ParamStatus::ok;
+  }
+  [[nodiscard]] bool ok() const noexcept { return ok_; }
+  [[nodiscard]] const Target& target() const noexcept override { return call_.target(); }
+  [[nodiscard]] const InputSource& inputs() const noexcept override { return call_.inputs(); }
+  [[nodiscard]] Value render(CallContext& context, Recorder& recorder) override {
+    return call_.render(context, recorder);
+  }
+  [[nodiscard]] std::unique_ptr<Call> detach() const override { return nullptr; }
+
+ private:
+  std::unique_ptr<RequestView> request_;
+  RequestState state_;
+  PageCall call_;
+  bool ok_;
+};
+
+PageCall::PageCall(Site& site, RequestState& state, std::shared_ptr<const Route> route,
+                   Document arguments, Form form)
+    : site_(site),
+      state_(state),
+      route_(std::move(route)),
+      arguments_(std::move(arguments)),
+      form_(form),
+      view_name_(viewNameOf(*route_, form)),
+      inputs_(state_, arguments_),
+      target_(route_->target(site.options().name, view_name_)) {}
+
+std::unique_ptr<Call> PageCall::detach() const {
+  auto call = std::make_unique<DetachedCall>(*this);
+  if (!call->ok()) return nullptr;
+  return call;
+}
+
+Value PageCall::renderView(CallContext& context, Recorder& recorder) {
+  RequestContext view_context(site_, *this, arguments_, context, recorder);
+  try {
+    return route_->view->view->render(view_context);
+  } catch (const HttpError& e) {
+    return errorPage(e.status, e.message);
+  }
+}
+
+Value PageCall::render(CallContext& context, Recorder& recorder) {
+  for (const auto& scope : route_->scope_names) recorder.scope(scope);
+  Value value;
+  if (form_ == Form::json) {
+    PageCall view(site_, state_, route_, arguments_);
+    const auto answer = site_.engine_.call(view, context, &recorder);
+    if (answer.entry->value.page()) return answer.entry->value;
+    Page page;
+    page.setHeader("Content-Type", "application/json");
+    page.body = toJson(answer.entry->value.document().root());
+    value = std::move(page);
+  } else {
+    value = renderView(context, recorder);
+  }
+  const auto made = value.sharedPage();
+  if (!made || !made->head.empty() || !site_.options().finish) return value;
+  Page page = *made;
+  page.last_modified = site_.options().clock->wall();
+  site_.options().finish(page);
+  return page;
+}
+
+}  // namespace larder::site

@@ -1,0 +1,532 @@
+#include "larder/site/site.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "action_context.h"
+#include "larder/cache/path.h"
+#include "larder/cache/scope.h"
+#include "page_call.h"
+#include "route.h"
+
+namespace larder::site {
+
+/// One configuration with the bindings that were made under it.
+struct Configured {
+  SiteConfig config;
+  std::uint64_t number = 0;
+
+  using BindingKey = std::tuple<const ViewDefinition*, const CacheManager*, const Resolved*>;
+  mutable std::mutex mutex;
+  mutable std::map<BindingKey, std::shared_ptr<const Binding>> bindings;
+};
+
+Target Route::target(std::string_view site, std::string_view view_name) const noexcept {
+  Target t;
+  t.site = site;
+  t.path = path;
+  t.view = view_name;
+  t.revision = view->revision;
+  t.inputs = binding->inputs;
+  t.policy = &binding->policy;
+  t.manager = binding->manager.get();
+  t.counters = &memory->counters;
+  t.partition = partition;
+  t.renders = &memory->renders;
+  return t;
+}
+
+Site::Site(SiteOptions options, Store& store, State* state, Engine& engine)
+    : options_(std::move(options)),
+      store_(store),
+      state_(state),
+      engine_(engine),
+      routes_(std::make_unique<RouteCache>()),
+      configured_(std::make_shared<Configured>()) {}
+
+Site::~Site() = default;
+
+std::shared_ptr<const Configured> Site::configured() const {
+  const std::lock_guard lock(configured_mutex_);
+  return configured_;
+}
+
+Result<> Site::configure(SiteConfig config) {
+  try {
+    for (const auto& mount : config.mounts) {
+      if (!mount.app->schema.empty()) store_.installSchema(mount.path, mount.app->schema);
+    }
+  } catch (const std::exception& e) {
+    return Error{e.what()};
+  }
+  // The longest mount that covers a path is found first.
+  std::stable_sort(config.mounts.begin(), config.mounts.end(),
+                   [](const Mount& a, const Mount& b) { return a.path.size() > b.path.size(); });
+  auto next = std::make_shared<Configured>();
+  next->config = std::move(config);
+  {
+    const std::lock_guard lock(configured_mutex_);
+    next->number = configured_->number + 1;
+    configured_ = next;
+  }
+  routes_->clear();
+  maintain();
+  return Done{};
+}
+
+ViewMemory& Site::memory(const Mount& mount, const ViewDefinition& view) {
+  std::string id = mount.path + " " + view.name + (view.type.empty() ? "" : " (" + view.type + ")");
+  const std::lock_guard lock(memory_mutex_);
+  auto& memory = memories_[id];
+  if (!memory) {
+    LearnedInputs::OnGrowth share;
+    if (state_ && options_.executor) {
+      share = [this, id](const InputNames& names) {
+        options_.executor->post([this, id, names] {
+          try {
+            state_->learn(id, names);
+          } catch (const std::exception& e) {
+            options_.log(LogLevel::warning,
+                         "the inputs of view '" + id + "' could not be shared: " + e.what());
+          }
+        });
+      };
+    }
+    memory = std::make_unique<ViewMemory>(std::move(share));
+    state_version_.store(0, std::memory_order_relaxed);  // what others learned of it is read again
+  }
+  return *memory;
+}
+
+void Site::maintain() noexcept try {
+  if (!state_) return;
+  const auto version = state_->version();
+  if (state_version_.exchange(version, std::memory_order_relaxed) == version) return;
+  const auto learned = state_->learned();
+  const std::lock_guard lock(memory_mutex_);
+  for (const auto& [id, memory] : memories_) {
+    if (const auto it = learned.find(id); it != learned.end()) memory->inputs.adopt(it->second);
+  }
+} catch (const std::exception& e) {
+  options_.log(LogLevel::warning, std::string("learned inputs could not be read: ") + e.what());
+}
+
+std::vector<std::pair<std::string, const Counters*>> Site::viewCounters() const {
+  std::vector<std::pair<std::string, const Counters*>> all;
+  const std::lock_guard lock(memory_mutex_);
+  for (const auto& [id, memory] : memories_) all.emplace_back(id, &memory->counters);
+  return all;
+}
+
+namespace {
+
+/// Path segments against "/comments/{id}"; fills the variables.
+bool matchPattern(std::string_view pattern, std::string_view path,
+                  std::vector<std::pair<std::string, std::string>>& variables) {
+  variables.clear();
+  while (!pattern.empty() || !path.empty()) {
+    if (pattern.empty() || path.empty()) return false;
+    pattern.remove_prefix(1);
+    path.remove_prefix(1);
+    const auto p = pattern.substr(0, pattern.find('/'));
+    const auto s = path.substr(0, path.find('/'));
+    if (p.size() > 2 && p.front() == '{' && p.back() == '}' && !s.empty()) {
+      variables.emplace_back(p.substr(1, p.size() - 2), s);
+    } else if (p != s) {
+      return false;
+    }
+    pattern.remove_prefix(p.size());
+    path.remove_prefix(s.size());
+  }
+  return true;
+}
+
+/// To the log-in page.
+struct Redirect {
+  std::string location;
+};
+
+bool readsOnly(std::string_view method) noexcept {
+  return method == "GET" || method == "HEAD";
+}
+
+std::string_view belowMount(std::string_view path, std::string_view mount) noexcept {
+  auto rest = mount == "/" ? path : path.substr(mount.size());
+  return rest == "/" ? std::string_view() : rest;
+}
+
+}  // namespace
+
+Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view,
+                             std::string_view method, ReadSnapshot& snapshot) {
+  const auto config = configured();
+  auto route = std::make_shared<Route>();
+  route->config = config;
+  route->path = object_path;
+  route->named = !view.empty();
+  route->stamp = snapshot.stamp();
+  const auto mount = std::find_if(config->config.mounts.begin(), config->config.mounts.end(),
+                                  [&](const Mount& m) { return isAtOrBelow(object_path, m.path); });
+  if (mount == config->config.mounts.end())
+    throw HttpError{404, "There is nothing at " + route->path + "."};
+  route->mount = &*mount;
+  const AppDefinition& app = *mount->app;
+
+  std::string object_manager;
+  std::string_view type;
+  bool matched = false;
+  std::string allowed;
+  if (view.empty()) {
+    const auto below = belowMount(object_path, mount->path);
+    for (const auto& r : app.routes) {
+      if (!matchPattern(r.pattern == "/" ? std::string_view() : std::string_view(r.pattern), below,
+                        route->variables)) {
+        continue;
+      }
+      if (r.method == (readsOnly(method) ? "GET" : method)) {
+        matched = true;
+        view = r.name;
+        break;
+      }
+      if (allowed.find(r.method) == std::string::npos)
+        allowed += (allowed.empty() ? "" : ", ") + r.method;
+    }
+    if (!matched && !allowed.empty()) throw HttpError{405, "Only " + allowed + " is allowed here."};
+  }
+  if (!matched) {
+    route->variables.clear();
+    Recorder recorder;
+    recorder.object(object_path);
+    const auto object = snapshot.object(object_path, recorder);
+    route->scope_names = recorder.scopes();
+    for (const auto& scope : route->scope_names) route->scopes.push_back(scopeId(scope));
+    // An app's own views that are for no type can be asked for at its mount, also where there is no
+    // object.
+    if (!object && !(object_path == mount->path && !view.empty())) {
+      throw HttpError{404, "There is nothing at " + route->path + "."};
+    }
+    if (object) {
+      type = object->type;
+      object_manager = object->manager;
+      if (view.empty()) {
+        const auto* definition = app.findType(type);
+        if (!definition)
+          throw HttpError{404, "No app here shows objects of type '" + object->type + "'."};
+        view = definition->default_view;
+      }
+    }
+    if (readsOnly(method)) {
+      route->view = app.findView(view, type);
+    } else {
+      route->action = app.findAction(view, type);
+      if (!route->action && app.findView(view, type))
+        throw HttpError{405, "Only GET, HEAD is allowed here."};
+    }
+  } else if (readsOnly(method)) {
+    route->view = app.findView(view, {});
+  } else {
+    route->action = app.findAction(view, {});
+  }
+  if (!route->view && !route->action) {
+    throw HttpError{404, "There is no view '" + std::string(view) + "' of " + route->path + "."};
+  }
+  if (route->view) bind(*route, object_manager);
+  return route;
+}
+
+// Object before rule before view: what somebody set while the site runs says more than files, and
+// what the operator configured says more than the app.
+void Site::bind(Route& route, std::string_view object_manager) {
+  const auto& config = *route.config;
+  const auto& view = *route.view;
+  route.memory = &memory(*route.mount, view);
+  route.partition = static_cast<std::uint32_t>(hash64(route.mount->path + " " + view.name));
+  static const RuleSet kNoRules;
+  const Resolved& resolved =
+      (config.config.rules ? *config.config.rules : kNoRules).resolve(route.path, view.name);
+  std::string_view id = object_manager;
+  if (id.empty()) id = resolved.manager;
+  if (id.empty()) id = view.caching.manager;
+  ManagerPtr manager;
+  if (id != "none" && config.config.registry) {
+    manager = id.empty() ? config.config.registry->nearestDefault(route.path)
+                         : config.config.registry->acquire(route.path, id);
+  }
+  const std::lock_guard lock(config.mutex);
+  // What is resolved for no rules at all is one static object, so the key holds.
+  auto& binding =
+      config.bindings[{&view, manager.get(), config.config.rules ? &resolved : nullptr}];
+  if (!binding) {
+    auto made = std::make_shared<Binding>();
+    made->manager = manager;
+    Policy policy = manager ? manager->policy() : Policy{};
+    const auto& caching = view.caching;
+    if (caching.max_age) policy.max_age = *caching.max_age;
+    if (caching.stale_while_revalidate)
+      policy.stale_while_revalidate = *caching.stale_while_revalidate;
+    if (caching.stale_if_error) policy.stale_if_error = *caching.stale_if_error;
+    if (!caching.request_vars.empty()) {
+      policy.mode = KeyMode::declared;
+      policy.request_vars = caching.request_vars;
+    }
+    made->policy = resolved.apply(std::move(policy));
+    if (made->policy.mode == KeyMode::declared) {
+      made->declared = std::make_unique<LearnedInputs>(made->policy.request_vars);
+    }
+    made->inputs = made->declared ? made->declared.get() : &route.memory->inputs;
+    binding = std::move(made);
+  }
+  route.binding = binding;
+}
+
+Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
+  auto route = routes_->find(full_path);
+  if (!route) return nullptr;
+  auto& ledger = engine_.ledger();
+  const auto version = ledger.version();
+  if (route->validated_at.load(std::memory_order_relaxed) != version) {
+    if (ledger.judge(route->stamp, route->scopes) != Verdict::valid) return nullptr;
+    route->validated_at.store(version, std::memory_order_relaxed);
+  }
+  return route;
+}
+
+bool Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
+  std::string scratch;
+  const auto path = cache::canonicalPath(request.rawPath(), scratch);
+  if (path.status != cache::PathStatus::ok || !engine_.ledger().observe()) return false;
+  const auto route = cachedRoute(path.full);
+  if (!route || !route->view->permission.empty()) return false;
+  const Binding& binding = *route->binding;
+  if (!binding.manager || binding.manager->blocks()) return false;
+  RequestState state(request, state_);
+  if (state.parse() != cache::ParamStatus::ok || state.needsSession(binding.inputs->known()))
+    return false;
+  const auto deadline = options_.clock->monotonic();
+  PageCall call(*this, state, route);
+  auto answer = engine_.tryHit(call, deadline);
+  if (answer && !answer->entry->value.page()) {
+    PageCall json(*this, state, route, {}, PageCall::Form::json);
+    answer = engine_.tryHit(json, deadline);
+  }
+  if (!answer || !answer->entry->value.page()) return false;
+  fill(reply, std::move(*answer), *route);
+  return true;
+} catch (...) {
+  return false;
+}
+
+void Site::handle(const RequestView& request, Reply& reply) noexcept {
+  RequestState state(request, state_);
+  try {
+    serve(state, reply);
+  } catch (const Redirect& e) {
+    Page page;
+    page.status = 302;
+    page.setHeader("Location", e.location);
+    page.setHeader("Cache-Control", "no-store");
+    fillPage(reply, std::move(page));
+  } catch (const HttpError& e) {
+    fillError(reply, e.status, e.message);
+  } catch (const CallRefused& e) {
+    fillError(reply, 503, "The server is busy: " + e.reason + ".");
+  } catch (const CallCycle& e) {
+    fail(state, reply, "views call each other in a circle: " + e.path);
+  } catch (const EditConflict& e) {
+    fillError(reply, 409,
+              e.path + " was changed by somebody else meanwhile (revision " +
+                  std::to_string(e.actual) + ", the edit began at " + std::to_string(e.expected) +
+                  ").");
+  } catch (const std::exception& e) {
+    fail(state, reply, e.what());
+  } catch (...) {
+    fail(state, reply, "an exception that is no std::exception");
+  }
+}
+
+void Site::serve(RequestState& state, Reply& reply) {
+  const auto& request = state.request();
+  std::string scratch;
+  const auto path = cache::canonicalPath(request.rawPath(), scratch);
+  if (path.status == cache::PathStatus::bad) {
+    throw HttpError{400, "The path cannot be read: " + std::string(path.problem) + "."};
+  }
+  if (path.status == cache::PathStatus::notFound) {
+    throw HttpError{404, "There is nothing at this address: " + std::string(path.problem) + "."};
+  }
+  if (path.status == cache::PathStatus::redirect && readsOnly(request.method())) {
+    Page page;
+    page.status = 301;
+    std::string location = cache::encodePath(path.full);
+    if (!request.rawQuery().empty()) location.append("?").append(request.rawQuery());
+    page.setHeader("Location", std::move(location));
+    fillPage(reply, std::move(page));
+    return;
+  }
+  if (const auto s = state.parse(); s != cache::ParamStatus::ok) {
+    throw HttpError{400, "The parameters cannot be read: " + std::string(cache::describe(s)) + "."};
+  }
+  const auto now = options_.clock->monotonic();
+  CallContext context(engine_.snapshots(), addMillis(now, options_.request_timeout));
+  if (readsOnly(request.method())) {
+    const bool observed = engine_.ledger().observe();
+    RoutePtr route = observed ? cachedRoute(path.full) : nullptr;
+    if (!route) {
+      // Its own snapshot: the page's is taken when it is rendered, if it has to be.
+      const auto snapshot = store_.read();
+      route = resolve(path.object, path.view, "GET", *snapshot);
+      routes_->put(path.full, route);
+    }
+    authorise(state, route->view->permission, *route->mount, path.full);
+    serveView(state, route, context, reply);
+    return;
+  }
+  const auto snapshot = store_.read();
+  const auto route = resolve(path.object, path.view, request.method(), *snapshot);
+  authorise(state, route->action->permission, *route->mount, path.full);
+  serveAction(state, *route, context, reply);
+}
+
+void Site::authorise(RequestState& state, const std::string& permission, const Mount& mount,
+                     std::string_view path) {
+  if (permission.empty()) return;
+  const auto* user = state.user();
+  if (user && std::find(user->roles.begin(), user->roles.end(), permission) != user->roles.end())
+    return;
+  if (!user && mount.app->findView("login", {}) && readsOnly(state.request().method())) {
+    throw Redirect{(mount.path == "/" ? "" : cache::encodePath(mount.path)) +
+                   "/@@login?next=" + cache::encodePath(path)};
+  }
+  throw HttpError{user ? 403 : 401, "This needs the role '" + permission + "'."};
+}
+
+void Site::serveView(RequestState& state, const RoutePtr& route, CallContext& context,
+                     Reply& reply) {
+  PageCall call(*this, state, route);
+  auto answer = engine_.call(call, context, nullptr);
+  if (!answer.entry->value.page()) {
+    PageCall json(*this, state, route, {}, PageCall::Form::json);
+    answer = engine_.call(json, context, nullptr);
+  }
+  fill(reply, std::move(answer), *route);
+}
+
+void Site::serveAction(RequestState& state, const Route& route, CallContext& context,
+                       Reply& reply) {
+  RequestActionContext action_context(*this, state_, state, route, context);
+  Page page;
+  try {
+    page = route.action->action->run(action_context);
+  } catch (const HttpError& e) {
+    page = errorPage(e.status, e.message);
+  }
+  if (page.status < 400) {
+    // RFC 9111, 4.4: what was stored for this address is over, also if the action did not say what
+    // it changed.
+    const Change change{route.named ? viewScope(route.action->name, route.path)
+                                    : objectScope(route.path)};
+    if (const auto done = engine_.ledger().append({&change, 1}); !done) {
+      throw std::runtime_error("the change could not be recorded: " + done.error().message);
+    }
+  }
+  if (!action_context.setCookie().empty()) page.setHeader("Set-Cookie", action_context.setCookie());
+  fillPage(reply, std::move(page));
+}
+
+void Site::fill(Reply& reply, Answer answer, const Route& route) const {
+  const auto& entry = *answer.entry;
+  const auto now = options_.clock->monotonic();
+  reply.cacheable = route.binding->manager != nullptr;
+  reply.outcome = answer.outcome;
+  reply.stored = answer.stored;
+  reply.is_private = entry.is_private;
+  reply.age = std::max<Millis>(now - entry.lifetime.created, 0);
+  reply.ttl = entry.lifetime.fresh_until == kForever ? kForever : entry.lifetime.fresh_until - now;
+  for (const auto& name : entry.inputs) {
+    if (name.starts_with("header:")) reply.vary.push_back(name.substr(7));
+  }
+  reply.entry = std::move(answer.entry);
+}
+
+void Site::fillPage(Reply& reply, Page page) const {
+  if (options_.finish) options_.finish(page);
+  reply.page = std::make_shared<const Page>(std::move(page));
+}
+
+void Site::fillError(Reply& reply, int status, std::string_view message) const {
+  reply.entry = EntryRef();
+  fillPage(reply, errorPage(status, message));
+}
+
+// The visitor gets a number, the log what happened.
+void Site::fail(RequestState& state, Reply& reply, std::string_view what) noexcept try {
+  std::uint64_t bits = 0;
+  bits = hash64(std::to_string(options_.clock->wall()) + ":" +
+                std::to_string(next_error_.fetch_add(1, std::memory_order_relaxed)));
+  char text[17] = {};
+  std::to_chars(text, text + 16, bits, 16);
+  reply.error_id = text;
+  options_.log(LogLevel::error,
+               "error " + reply.error_id + ": " + std::string(state.request().method()) + " " +
+                   std::string(state.request().rawPath()) + ": " + std::string(what));
+  fillError(reply, 500,
+            "Something went wrong on this page. The log has the details under the number " +
+                reply.error_id + ".");
+} catch (...) {
+  reply.page = std::make_shared<const Page>();
+}
+
+Result<ResolvedView> Site::explain(std::string_view path, std::string_view view) try {
+  const auto snapshot = store_.read();
+  const auto route = resolve(path, view, "GET", *snapshot);
+  ResolvedView r;
+  r.path = route->path;
+  r.view = route->view->name;
+  r.app = route->mount->path;
+  r.policy = route->binding->policy;
+  if (const auto& m = route->binding->manager) {
+    r.manager = m->identity().id;
+    r.manager_path = m->identity().path;
+  } else {
+    r.why_not = "no cache manager serves it";
+  }
+  return r;
+} catch (const HttpError& e) {
+  return Error{e.message};
+} catch (const std::exception& e) {
+  return Error{e.what()};
+}
+
+Page errorPage(int status, std::string_view message) {
+  std::string escaped;
+  for (const char c : message) {
+    switch (c) {
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '"':
+        escaped += "&quot;";
+        break;
+      default:
+        escaped += c;
+    }
+  }
+  Page page;
+  page.status = status;
+  page.setHeader("Content-Type", "text/html; charset=utf-8");
+  const auto number = std::to_string(status);
+  page.body = "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>" + number +
+              "</title>\n<style>body{font:16px/1.5 "
+              "system-ui,sans-serif;max-width:40rem;margin:4rem auto;padding:0 1rem}"
+              "</style>\n<h1>" +
+              number + "</h1>\n<p>" + escaped + "</p>\n</html>\n";
+  return page;
+}
+
+}  // namespace larder::site
