@@ -146,6 +146,10 @@ struct Redirect {
   std::string location;
 };
 
+struct MethodNotAllowed {
+  std::string allow;
+};
+
 bool readsOnly(std::string_view method) noexcept {
   return method == "GET" || method == "HEAD";
 }
@@ -191,7 +195,7 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
       if (allowed.find(r.method) == std::string::npos)
         allowed += (allowed.empty() ? "" : ", ") + r.method;
     }
-    if (!matched && !allowed.empty()) throw HttpError{405, "Only " + allowed + " is allowed here."};
+    if (!matched && !allowed.empty()) throw MethodNotAllowed{allowed};
   }
   if (!matched) {
     route->variables.clear();
@@ -219,8 +223,7 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
       route->view = app.findView(view, type);
     } else {
       route->action = app.findAction(view, type);
-      if (!route->action && app.findView(view, type))
-        throw HttpError{405, "Only GET, HEAD is allowed here."};
+      if (!route->action && app.findView(view, type)) throw MethodNotAllowed{"GET, HEAD"};
     }
   } else if (readsOnly(method)) {
     route->view = app.findView(view, {});
@@ -325,6 +328,10 @@ void Site::handle(const RequestView& request, Reply& reply) noexcept {
     page.status = 302;
     page.setHeader("Location", e.location);
     page.setHeader("Cache-Control", "no-store");
+    fillPage(reply, std::move(page));
+  } catch (const MethodNotAllowed& e) {
+    Page page = errorPage(405, "Only " + e.allow + " is allowed here.");
+    page.setHeader("Allow", e.allow);
     fillPage(reply, std::move(page));
   } catch (const HttpError& e) {
     fillError(reply, e.status, e.message);
@@ -493,6 +500,8 @@ Result<ResolvedView> Site::explain(std::string_view path, std::string_view view)
   return r;
 } catch (const HttpError& e) {
   return Error{e.message};
+} catch (const MethodNotAllowed&) {
+  return Error{"nothing answers GET at " + std::string(path)};
 } catch (const std::exception& e) {
   return Error{e.what()};
 }

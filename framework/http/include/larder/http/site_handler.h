@@ -1,0 +1,25 @@
+// SiteHandler: answers HTTP requests from a site: hits on the reactor, all else on workers.
+#pragma once
+
+#include "larder/http/handler.h"
+#include "larder/site/site.h"
+
+namespace larder::http {
+
+/// For SiteOptions::finish. Throws std::runtime_error, naming the header, when a page has one that
+/// must not be sent.
+void finishSitePage(Page& page);
+
+/// Thread-safe. Borrows the site, which outlives it.
+class SiteHandler final : public Handler {
+ public:
+  explicit SiteHandler(site::Site& site) noexcept : site_(site) {}
+
+  bool tryFast(const Request& request, Response& response) noexcept override;
+  void handle(const Request& request, Response& response) noexcept override;
+
+ private:
+  site::Site& site_;
+};
+
+}  // namespace larder::http

@@ -1,0 +1,137 @@
+#include "larder/http/site_handler.h"
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+#include <string>
+
+#include "larder/http/page_head.h"
+
+namespace larder::http {
+
+namespace {
+
+class HttpRequestView final : public site::RequestView {
+ public:
+  explicit HttpRequestView(const Request& request) noexcept : request_(request) {}
+
+  [[nodiscard]] std::string_view method() const noexcept override { return request_.methodName(); }
+  [[nodiscard]] std::string_view rawPath() const noexcept override { return request_.path(); }
+  [[nodiscard]] std::string_view rawQuery() const noexcept override { return request_.query(); }
+  [[nodiscard]] std::string_view authority() const noexcept override {
+    return request_.authority();
+  }
+  [[nodiscard]] bool secure() const noexcept override { return request_.secure(); }
+  [[nodiscard]] std::optional<std::string_view> header(
+      std::string_view name) const noexcept override {
+    return request_.header(name);
+  }
+  [[nodiscard]] Fields headers() const override {
+    Fields all;
+    const auto& head = request_.head();
+    for (std::size_t i = 0; i < head.fieldCount(); ++i)
+      all.emplace_back(head.fieldName(i), head.fieldValue(i));
+    return all;
+  }
+  [[nodiscard]] cache::ParamStatus readCookies(cache::Params& cookies) const override {
+    return request_.readCookies(cookies);
+  }
+  [[nodiscard]] std::string_view body() const noexcept override { return request_.body(); }
+  [[nodiscard]] std::string peer() const override { return request_.peer().host(); }
+
+ private:
+  const Request& request_;
+};
+
+/// A line's value, put together without allocation.
+class Text {
+ public:
+  Text& operator<<(std::string_view text) noexcept {
+    const auto n = std::min(text.size(), sizeof buffer_ - size_);
+    std::copy_n(text.data(), n, buffer_ + size_);
+    size_ += n;
+    return *this;
+  }
+  Text& operator<<(std::int64_t number) noexcept {
+    const auto [end, error] = std::to_chars(buffer_ + size_, buffer_ + sizeof buffer_, number);
+    if (error == std::errc()) size_ = static_cast<std::size_t>(end - buffer_);
+    return *this;
+  }
+  [[nodiscard]] std::string_view view() const noexcept { return {buffer_, size_}; }
+
+ private:
+  char buffer_[160];
+  std::size_t size_ = 0;
+};
+
+/// RFC 9211.
+void addCacheStatus(const site::Reply& reply, Response& response) {
+  Text text;
+  text << "Larder";
+  switch (reply.outcome) {
+    case Outcome::hit:
+    case Outcome::hit_stale:
+      text << "; hit";
+      break;
+    case Outcome::coalesced:
+      text << "; fwd=uri-miss; collapsed";
+      break;
+    case Outcome::bypass:
+      text << "; fwd=bypass";
+      break;
+    case Outcome::miss_expired:
+    case Outcome::miss_changed:
+    case Outcome::miss_history:
+      text << "; fwd=stale";
+      break;
+    default:
+      text << "; fwd=uri-miss";
+  }
+  const bool hit = reply.outcome == Outcome::hit || reply.outcome == Outcome::hit_stale;
+  if (!hit && reply.stored) text << "; stored";
+  if (reply.stored && reply.ttl != kForever) text << "; ttl=" << reply.ttl / 1000;
+  response.addHeader("Cache-Status", text.view());
+}
+
+void addFreshness(const site::Reply& reply, Response& response) {
+  if (reply.cacheable) addCacheStatus(reply, response);
+  if (reply.stored) response.addHeader("Age", (Text() << reply.age / 1000).view());
+  if (reply.is_private) response.addHeader("Cache-Control", "private");
+  for (const auto& name : reply.vary) response.addHeader("Vary", name);
+}
+
+void answer(const Request& request, site::Reply& reply, Response& response) {
+  const Page& page = reply.content();
+  Holder holder = reply.entry ? Holder(std::move(reply.entry)) : Holder(std::move(reply.page));
+  answerWithPage(request, page, std::move(holder), response);
+  addFreshness(reply, response);
+}
+
+}  // namespace
+
+void finishSitePage(Page& page) {
+  if (const auto done = finishPage(page); !done) throw std::runtime_error(done.error().message);
+}
+
+bool SiteHandler::tryFast(const Request& request, Response& response) noexcept try {
+  if (request.method() != Method::get && request.method() != Method::head) return false;
+  const HttpRequestView view(request);
+  site::Reply reply;
+  if (!site_.tryFast(view, reply)) return false;
+  answer(request, reply, response);
+  return true;
+} catch (...) {
+  return false;
+}
+
+void SiteHandler::handle(const Request& request, Response& response) noexcept try {
+  const HttpRequestView view(request);
+  site::Reply reply;
+  site_.handle(view, reply);
+  answer(request, reply, response);
+} catch (...) {
+  response.clear();
+  response.setStatus(500);
+}
+
+}  // namespace larder::http
