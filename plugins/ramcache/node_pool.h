@@ -1,0 +1,105 @@
+// Nodes: what a shard keeps for each of its entries besides the index slot. Only its writer touches
+// them, so a hit never does.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "larder/entry.h"
+
+namespace larder::ram {
+
+using NodeIndex = std::uint32_t;
+inline constexpr NodeIndex kNoNode = ~NodeIndex{0};
+
+struct Node {
+  /// Owns one counted reference; null when the node is free.
+  const CacheEntry* entry;
+  /// The lower half of the key's hash.
+  std::uint32_t hash;
+  /// Bytes that the entry keeps alive.
+  std::uint32_t weight;
+  /// Tick of the cache's coarse time after which the entry is of no use.
+  std::uint32_t expires;
+  // Neighbours in a queue of the policy; `next` also links the free nodes.
+  NodeIndex previous;
+  NodeIndex next;
+  // For the policy.
+  std::uint8_t queue;
+  std::uint8_t credit;
+};
+static_assert(std::is_trivially_copyable_v<Node> && sizeof(Node) == 32);
+
+class NodePool {
+ public:
+  Node& operator[](NodeIndex i) noexcept { return nodes_[i]; }
+  const Node& operator[](NodeIndex i) const noexcept { return nodes_[i]; }
+  /// One past the highest index in use.
+  [[nodiscard]] NodeIndex end() const noexcept { return static_cast<NodeIndex>(nodes_.size()); }
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return nodes_.capacity() * sizeof(Node); }
+
+  /// Makes sure that take() needs no memory. Throws std::bad_alloc.
+  void prepare() {
+    if (free_ == kNoNode && nodes_.size() == nodes_.capacity())
+      nodes_.reserve(nodes_.empty() ? 16 : nodes_.size() * 2);
+  }
+  NodeIndex take() noexcept {
+    ++count_;
+    if (free_ == kNoNode) {
+      nodes_.emplace_back();
+      return end() - 1;
+    }
+    const auto index = free_;
+    free_ = nodes_[index].next;
+    return index;
+  }
+  void give(NodeIndex index) noexcept {
+    nodes_[index].entry = nullptr;
+    nodes_[index].next = free_;
+    free_ = index;
+    --count_;
+  }
+
+ private:
+  std::vector<Node> nodes_;
+  NodeIndex free_ = kNoNode;
+  std::size_t count_ = 0;
+};
+
+/// A first-in first-out queue of nodes that counts its bytes.
+class NodeQueue {
+ public:
+  explicit NodeQueue(std::uint8_t id) noexcept : id_(id) {}
+  [[nodiscard]] bool empty() const noexcept { return tail_ == kNoNode; }
+  [[nodiscard]] NodeIndex tail() const noexcept { return tail_; }
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+
+  void pushFront(NodePool& nodes, NodeIndex index) noexcept {
+    Node& node = nodes[index];
+    node.queue = id_;
+    node.previous = kNoNode;
+    node.next = head_;
+    (head_ == kNoNode ? tail_ : nodes[head_].previous) = index;
+    head_ = index;
+    bytes_ += node.weight;
+  }
+  void remove(NodePool& nodes, NodeIndex index) noexcept {
+    const Node& node = nodes[index];
+    (node.previous == kNoNode ? head_ : nodes[node.previous].next) = node.next;
+    (node.next == kNoNode ? tail_ : nodes[node.next].previous) = node.previous;
+    bytes_ -= node.weight;
+  }
+  /// A node of this queue has changed its weight.
+  void reweigh(std::size_t before, std::size_t after) noexcept { bytes_ += after - before; }
+
+ private:
+  NodeIndex head_ = kNoNode;
+  NodeIndex tail_ = kNoNode;
+  std::size_t bytes_ = 0;
+  std::uint8_t id_;
+};
+
+}  // namespace larder::ram

@@ -1,0 +1,23 @@
+// The settings of RAMCache. Zope's RAMCacheManager calls two of them by the names given as aliases;
+// its other two, request_vars and max_age, are settings of every cache manager.
+#pragma once
+
+#include "larder/settings.h"
+
+namespace larder::ram {
+
+inline constexpr SettingSpec kSettings[] = {
+    {"max_size", SettingType::size, "256M",
+     "Bytes of memory that entries and index may take together."},
+    {"max_entries", SettingType::integer, "0", "Entries at most; 0 sets no limit.", "threshold"},
+    {"max_entry_size", SettingType::size, "0",
+     "An entry that takes more bytes is not stored; 0 stands for 1/16 of max_size."},
+    {"cleanup_interval", SettingType::duration, "60s",
+     "How often expired entries are looked for and freed; 0s leaves them until they are evicted."},
+    {"policy", SettingType::text, "s3fifo",
+     "What decides which entry goes when there is no room: s3fifo or sieve."},
+    {"shards", SettingType::integer, "0",
+     "Parts that are locked apart by writers, a power of two up to 256; 0 chooses by max_size."},
+};
+
+}  // namespace larder::ram

@@ -1,0 +1,77 @@
+#include "table.h"
+
+#include <algorithm>
+
+namespace larder::ram {
+
+Table::Table(std::size_t buckets)
+    : buckets_(std::make_unique<Bucket[]>(buckets)),
+      mask_(buckets - 1),
+      nodes_(std::make_unique_for_overwrite<NodeIndex[]>(buckets * kWays)) {}
+
+bool Table::find(Hash hash, const Digest& digest, Position& found) const noexcept {
+  bool is_there = false;
+  probe(hash, [&](const Slot& slot, std::uint64_t word) {
+    if (entryOf(word)->digest != digest) return false;
+    const auto number = numberOf(slot);
+    found = {number, nodes_[number]};
+    is_there = true;
+    return true;
+  });
+  return is_there;
+}
+
+std::size_t Table::slotOf(Hash hash, const CacheEntry* entry) const noexcept {
+  std::size_t number = 0;
+  probe(hash, [&](const Slot& slot, std::uint64_t word) {
+    number = numberOf(slot);
+    return entryOf(word) == entry;
+  });
+  return number;
+}
+
+void Table::insert(Hash hash, const CacheEntry* entry, NodeIndex node) noexcept {
+  for (std::size_t b = hash & mask_;; b = (b + 1) & mask_) {
+    for (Slot& slot : buckets_[b].slots) {
+      const auto word = slot.load(std::memory_order_relaxed);
+      if (word > kErased) continue;
+      if (word == kEmpty) ++used_;
+      nodes_[numberOf(slot)] = node;
+      slot.store(tagOf(hash) | reinterpret_cast<std::uint64_t>(entry));
+      return;
+    }
+  }
+}
+
+void Table::replace(std::size_t slot, const CacheEntry* entry) noexcept {
+  const auto tag = slotAt(slot).load(std::memory_order_relaxed) & ~kAddress;
+  slotAt(slot).store(tag | reinterpret_cast<std::uint64_t>(entry));
+}
+
+// A bucket with an empty slot ends every probe anyway, so nothing need mark that one was here.
+void Table::erase(std::size_t slot) noexcept {
+  const auto& bucket = buckets_[slot / kWays].slots;
+  const bool ends_probes = std::any_of(bucket.begin(), bucket.end(), [](const Slot& s) {
+    return s.load(std::memory_order_relaxed) == kEmpty;
+  });
+  if (ends_probes) --used_;
+  slotAt(slot).store(ends_probes ? kEmpty : kErased);
+}
+
+std::size_t Table::nextBuckets(std::size_t entries) const noexcept {
+  const auto buckets = mask_ + 1;
+  return (entries + 1) * 2 > slots() ? buckets * 2 : buckets;
+}
+
+void Table::insertAll(const Table& other, const NodePool& nodes) noexcept {
+  for (std::size_t b = 0; b <= other.mask_; ++b) {
+    for (const Slot& slot : other.buckets_[b].slots) {
+      const auto word = slot.load(std::memory_order_relaxed);
+      if (word <= kErased) continue;
+      const auto node = other.nodes_[other.numberOf(slot)];
+      insert((word & ~kAddress) | nodes[node].hash, entryOf(word), node);
+    }
+  }
+}
+
+}  // namespace larder::ram
