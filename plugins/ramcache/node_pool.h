@@ -14,7 +14,7 @@ namespace larder::ram {
 using NodeIndex = std::uint32_t;
 inline constexpr NodeIndex kNoNode = ~NodeIndex{0};
 
-struct Node {
+struct EntryNode {
   /// Owns one counted reference; null when the node is free.
   const CacheEntry* entry;
   /// The lower half of the key's hash.
@@ -28,18 +28,19 @@ struct Node {
   NodeIndex next;
   // For the policy.
   std::uint8_t queue;
-  std::uint8_t credit;
+  /// Turns that it was given for nothing since it was used.
+  std::uint8_t spared;
 };
-static_assert(std::is_trivially_copyable_v<Node> && sizeof(Node) == 32);
+static_assert(std::is_trivially_copyable_v<EntryNode> && sizeof(EntryNode) == 32);
 
 class NodePool {
  public:
-  Node& operator[](NodeIndex i) noexcept { return nodes_[i]; }
-  const Node& operator[](NodeIndex i) const noexcept { return nodes_[i]; }
+  EntryNode& operator[](NodeIndex i) noexcept { return nodes_[i]; }
+  const EntryNode& operator[](NodeIndex i) const noexcept { return nodes_[i]; }
   /// One past the highest index in use.
   [[nodiscard]] NodeIndex end() const noexcept { return static_cast<NodeIndex>(nodes_.size()); }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return nodes_.capacity() * sizeof(Node); }
+  [[nodiscard]] std::size_t bytes() const noexcept { return nodes_.capacity() * sizeof(EntryNode); }
 
   /// Makes sure that take() needs no memory. Throws std::bad_alloc.
   void prepare() {
@@ -64,7 +65,7 @@ class NodePool {
   }
 
  private:
-  std::vector<Node> nodes_;
+  std::vector<EntryNode> nodes_;
   NodeIndex free_ = kNoNode;
   std::size_t count_ = 0;
 };
@@ -78,7 +79,7 @@ class NodeQueue {
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
   void pushFront(NodePool& nodes, NodeIndex index) noexcept {
-    Node& node = nodes[index];
+    EntryNode& node = nodes[index];
     node.queue = id_;
     node.previous = kNoNode;
     node.next = head_;
@@ -87,7 +88,7 @@ class NodeQueue {
     bytes_ += node.weight;
   }
   void remove(NodePool& nodes, NodeIndex index) noexcept {
-    const Node& node = nodes[index];
+    const EntryNode& node = nodes[index];
     (node.previous == kNoNode ? head_ : nodes[node.previous].next) = node.next;
     (node.next == kNoNode ? tail_ : nodes[node.next].previous) = node.previous;
     bytes_ -= node.weight;

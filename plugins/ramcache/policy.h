@@ -24,7 +24,7 @@ class Policy {
   /// Makes sure that the other functions need no memory for `entries` of them. Throws
   /// std::bad_alloc.
   virtual void prepare(std::size_t entries) = 0;
-  /// A new node: everything but its links, queue and credit is set.
+  /// A new node: all but what belongs to the policy is set.
   virtual void insert(NodeIndex node) noexcept = 0;
   /// A node has got another entry of its key, and weighed `before`.
   virtual void update(NodeIndex node, std::size_t before) noexcept = 0;

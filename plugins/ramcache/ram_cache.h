@@ -63,7 +63,7 @@ class RAMCache final : public Cache {
   bool expireSome() noexcept;
   Lookup getCounted(const CacheKey& key, ram::Hash hash) noexcept;
   Lookup missed(Reason reason, const ram::HazardRecord* me) noexcept;
-  /// Coarse time since the cache was made, for Node::expires.
+  /// Coarse time since the cache was made, for EntryNode::expires.
   [[nodiscard]] std::uint32_t tickOf(Millis at) const noexcept;
 
   const Clock& clock_;

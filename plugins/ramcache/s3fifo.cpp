@@ -12,17 +12,16 @@ constexpr int kMaxTurns = 256;
 }  // namespace
 
 void S3Fifo::insert(NodeIndex index) noexcept {
-  Node& node = nodes_[index];
+  EntryNode& node = nodes_[index];
   worth_.learn(node);
-  node.credit = worth_.credit(node);
+  node.spared = 0;
   (ghost_.recall(node.hash) ? main_ : small_).pushFront(nodes_, index);
 }
 
 void S3Fifo::update(NodeIndex index, std::size_t before) noexcept {
-  Node& node = nodes_[index];
+  EntryNode& node = nodes_[index];
   queueOf(index).reweigh(before, node.weight);
   worth_.learn(node);
-  node.credit = worth_.credit(node);
 }
 
 void S3Fifo::remove(NodeIndex index) noexcept {
@@ -34,16 +33,17 @@ bool S3Fifo::smallIsFull() const noexcept {
   return small_.bytes() * part >= small_.bytes() + main_.bytes();
 }
 
-bool S3Fifo::pays(Node& node) const noexcept {
+bool S3Fifo::pays(EntryNode& node) const noexcept {
   auto& uses = node.entry->uses;
   const auto have = uses.load(std::memory_order_relaxed);
   const auto price = worth_.price(node);
   if (have >= price) {
     uses.store(static_cast<std::uint8_t>(have - price), std::memory_order_relaxed);
+    node.spared = 0;
     return true;
   }
-  if (node.credit == 0) return false;
-  --node.credit;
+  if (node.spared >= worth_.credit(node)) return false;
+  ++node.spared;
   return true;
 }
 
@@ -53,7 +53,7 @@ NodeIndex S3Fifo::evict() noexcept {
     NodeQueue& queue = from_small ? small_ : main_;
     const auto index = queue.tail();
     if (index == kNoNode) return kNoNode;
-    Node& node = nodes_[index];
+    EntryNode& node = nodes_[index];
     queue.remove(nodes_, index);
     if (turn < kMaxTurns && pays(node)) {
       if (from_small) node.entry->uses.store(0, std::memory_order_relaxed);

@@ -36,7 +36,7 @@ class S3Fifo final : public Policy {
   [[nodiscard]] bool smallIsFull() const noexcept;
   /// Takes what another turn costs from the node at the main queue's tail; false if it has not got
   /// it.
-  bool pays(Node& node) const noexcept;
+  bool pays(EntryNode& node) const noexcept;
 
   NodePool& nodes_;
   const std::atomic<std::size_t>& entries_;

@@ -70,7 +70,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
                       std::uint32_t now) {
   Table::Position at;
   if (owned_table_->find(hash, entry->digest, at)) {
-    Node& node = nodes_[at.node];
+    EntryNode& node = nodes_[at.node];
     if (node.expires >= now && isLate(*entry, *node.entry)) {
       ++counters_.late;
       return Put::late;
@@ -88,7 +88,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
   }
   makeRoom();
   const auto index = nodes_.take();
-  Node& node = nodes_[index];
+  EntryNode& node = nodes_[index];
   entry->uses.store(0, std::memory_order_relaxed);
   owned_table_->insert(hash, entry.get(), index);
   node.entry = entry.detach();
@@ -129,7 +129,7 @@ bool Shard::evict() noexcept {
 }
 
 bool Shard::expire(NodeIndex index, std::uint32_t now) noexcept {
-  const Node& node = nodes_[index];
+  const EntryNode& node = nodes_[index];
   if (!node.entry || node.expires >= now) return false;
   policy_->remove(index);
   drop(owned_table_->slotOf(common_.hash(node.entry->digest), node.entry), index);
@@ -164,7 +164,7 @@ void Shard::publish(std::unique_ptr<Table> table) noexcept {
 
 void Shard::drop(std::size_t slot, NodeIndex index) noexcept {
   owned_table_->erase(slot);
-  const Node& node = nodes_[index];
+  const EntryNode& node = nodes_[index];
   retired_.add(node.entry, node.weight);
   entry_bytes_ -= node.weight;
   nodes_.give(index);

@@ -1,0 +1,113 @@
+#include <random>
+
+#include "ram_cache_fixture.h"
+
+namespace larder::ram {
+namespace {
+
+class RamBound : public RamCacheTest {};
+
+TEST_F(RamBound, BytesNeverExceedTheLimit) {
+  constexpr std::size_t kLimit = 1 << 20;
+  open({{"max_size", std::int64_t{kLimit}}});
+  std::minstd_rand random(1);
+  std::size_t most = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    put("key " + std::to_string(random() % 5'000), random() % 20'000);
+    most = std::max<std::size_t>(most, stat("bytes"));
+  }
+  EXPECT_LE(most, kLimit);
+  EXPECT_GE(most, kLimit * 9 / 10);
+}
+
+TEST_F(RamBound, EntriesNeverExceedTheLimit) {
+  open({{"max_entries", std::int64_t{100}}});
+  std::size_t most = 0;
+  for (int i = 0; i < 1'000; ++i) {
+    put("key " + std::to_string(i));
+    most = std::max<std::size_t>(most, stat("entries"));
+  }
+  EXPECT_EQ(most, 100U);
+}
+
+// Zope's RAMCache kept all unread entries until its clean-up, then none.
+TEST_F(RamBound, UnreadEntriesOverTheLimitGoOneByOne) {
+  open({{"max_entries", std::int64_t{3}}});
+  for (int i = 0; i < 10; ++i) put("key " + std::to_string(i));
+  EXPECT_EQ(stat("entries"), 3U);
+  EXPECT_EQ(stat("evictions"), 7U);
+}
+
+TEST_F(RamBound, LimitOfOneEntryKeepsTheLast) {
+  open({{"max_entries", std::int64_t{1}}});
+  put("a");
+  put("b");
+  EXPECT_TRUE(has("b"));
+  EXPECT_EQ(stat("entries"), 1U);
+}
+
+TEST_F(RamBound, OneLargeEntryPushesOutManySmallOnes) {
+  open({{"max_size", std::int64_t{1 << 20}}});
+  for (int i = 0; i < 2'000; ++i) put("key " + std::to_string(i), 100);
+  put("large", 60'000);
+  EXPECT_LE(stat("bytes"), 1U << 20U);
+  EXPECT_TRUE(has("large"));
+}
+
+TEST_F(RamBound, RemovedEntriesThatWaitToBeFreedAreFew) {
+  constexpr std::size_t kLimit = 8 << 20;
+  open({{"max_size", std::int64_t{kLimit}}});
+  std::size_t most = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    put("key " + std::to_string(i), 2'000);
+    most = std::max<std::size_t>(most, stat("retired_bytes"));
+  }
+  EXPECT_LE(most, kLimit / 64);
+}
+
+TEST_F(RamBound, EachPolicyKeepsWithinTheLimit) {
+  for (const auto policy : kPolicies) {
+    open({{"policy", std::string(policy)}, {"max_entries", std::int64_t{50}}});
+    for (int i = 0; i < 1'000; ++i) {
+      put("key " + std::to_string(i));
+      get("key " + std::to_string(i / 2));
+    }
+    EXPECT_EQ(stat("entries"), 50U) << policy;
+  }
+}
+
+TEST_F(RamBound, HotEntriesOutliveAFloodOfKeysUsedOnce) {
+  open({{"max_entries", std::int64_t{1'000}}});
+  int hits = 0;
+  for (int i = 0; i < 100'000; ++i) {
+    put("flood " + std::to_string(i));
+    if (i % 50 != 0) continue;
+    const auto hot = "hot " + std::to_string(i / 50 % 10);
+    if (has(hot)) {
+      ++hits;
+    } else {
+      put(hot);
+    }
+  }
+  EXPECT_GE(hits, 1'900) << "of 2000";
+}
+
+TEST_F(RamBound, DearEntriesOutliveCheapOnesThatAreUsedAsOften) {
+  open({{"max_entries", std::int64_t{1'000}}});
+  const auto putCosting = [this](const std::string& key, std::uint32_t cost_us) {
+    auto made = entry(key);
+    made->cost_us = cost_us;
+    put(std::move(made));
+  };
+  for (int i = 0; i < 500; ++i) putCosting("dear " + std::to_string(i), 500'000);
+  for (int i = 0; i < 2'000; ++i) {
+    putCosting("cheap " + std::to_string(i), 50);
+    get("cheap " + std::to_string(i));
+  }
+  int dear = 0;
+  for (int i = 0; i < 500; ++i) dear += has("dear " + std::to_string(i));
+  EXPECT_GE(dear, 450);
+}
+
+}  // namespace
+}  // namespace larder::ram
