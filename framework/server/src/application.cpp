@@ -1,0 +1,356 @@
+#include "larder/server/application.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "larder/cache/engine.h"
+#include "larder/cache/plugin_loader.h"
+#include "larder/cache/thread_pool.h"
+#include "larder/http/server.h"
+#include "larder/http/site_handler.h"
+#include "larder/server/apps.h"
+#include "larder/server/managers.h"
+#include "larder/site/site.h"
+#include "larder/site/state.h"
+#include "larder/site/store.h"
+#include "report.h"
+
+namespace larder::server {
+namespace {
+
+using nlohmann::json;
+using LogFunction = std::function<void(LogLevel, std::string_view)>;
+
+constexpr Millis kTick = 1'000;
+
+/// What hosted apps see of the server.
+class AppHost final : public Host {
+ public:
+  AppHost(const Clock& clock, Executor& executor, Log& log)
+      : clock_(clock), executor_(executor), log_(log) {}
+  [[nodiscard]] const Clock& clock() const noexcept override { return clock_; }
+  [[nodiscard]] Executor& executor() noexcept override { return executor_; }
+  void log(LogLevel level, std::string_view message) noexcept override {
+    log_.write(level, message);
+  }
+  [[nodiscard]] std::shared_ptr<Cache> manager(std::string_view) noexcept override {
+    return nullptr;
+  }
+
+ private:
+  const Clock& clock_;
+  Executor& executor_;
+  Log& log_;
+};
+
+std::vector<std::string> foldersOr(const std::vector<std::filesystem::path>& folders,
+                                   std::string_view kind) {
+  std::vector<std::string> names;
+  for (const auto& folder : folders) names.push_back(folder.string());
+  if (names.empty()) names.push_back(installedModules(kind).string());
+  return names;
+}
+
+ThreadPool::Options poolOptions(const Config& config) {
+  return {.threads = config.background_threads, .name = "larder-back"};
+}
+
+site::StoreOptions storeOptions(const Config& config, const Clock& clock, Executor& executor,
+                                LogFunction log) {
+  site::StoreOptions options;
+  options.data_dir = config.data;
+  options.clock = &clock;
+  options.executor = &executor;
+  options.log = std::move(log);
+  options.full_sync = config.store.full_sync;
+  options.map_scopes = config.store.map_scopes;
+  options.writer_wait = config.store.writer_wait;
+  options.keep_log = config.store.keep_log;
+  // A snapshot outlives any request that may use it.
+  options.snapshot_limit = std::max(options.snapshot_limit, 2 * config.request_timeout);
+  options.max_snapshots = std::max(
+      options.max_snapshots, config.http.workers + config.background_threads + std::size_t{8});
+  return options;
+}
+
+site::StateOptions stateOptions(const Config& config, const Clock& clock, LogFunction log) {
+  site::StateOptions options;
+  options.data_dir = config.data;
+  options.clock = &clock;
+  options.log = std::move(log);
+  options.writer_wait = config.store.writer_wait;
+  return options;
+}
+
+json reportHttp(const http::ServerStats& stats) {
+  return {{"open_connections", stats.open_connections},
+          {"queued_requests", stats.queued_requests},
+          {"accepted", stats.accepted},
+          {"requests", stats.requests},
+          {"fast_hits", stats.fast_hits},
+          {"refused", stats.refused},
+          {"overloaded", stats.overloaded},
+          {"idle_evicted", stats.idle_evicted},
+          {"bytes_sent", stats.bytes_sent}};
+}
+
+json reportStore(const site::StoreStats& stats) {
+  return {{"edits", stats.edits},        {"drains", stats.drains},   {"snapshots", stats.snapshots},
+          {"unlogged", stats.unlogged},  {"rewinds", stats.rewinds}, {"log_rows", stats.log_rows},
+          {"wal_bytes", stats.wal_bytes}};
+}
+
+}  // namespace
+
+class Application::Impl final : public ManagementBackend {
+ public:
+  Impl(Config config, const Options& options, Log& log, const Clock& clock)
+      : config_(std::move(config)),
+        options_(options),
+        log_(log),
+        clock_(clock),
+        started_(clock.monotonic()),
+        executor_(clock, poolOptions(config_)),
+        app_host_(clock, executor_, log),
+        plugins_(foldersOr(config_.plugin_folders, "plugins")),
+        libraries_(foldersOr(config_.app_folders, "apps")),
+        managers_factory_({.plugins = plugins_,
+                           .clock = clock,
+                           .executor = executor_,
+                           .log = logFunction(),
+                           .site_name = config_.site_name,
+                           .finish = http::finishSitePage}),
+        apps_(libraries_, app_host_) {}
+
+  ~Impl() override {
+    server_.reset();
+    executor_.stop();
+  }
+
+  Result<> start() {
+    try {
+      store_ = site::Store::open(storeOptions(config_, clock_, executor_, logFunction()));
+      state_ = site::State::open(stateOptions(config_, clock_, logFunction()));
+    } catch (const site::StoreError& e) {
+      return Error{e.what()};
+    }
+    engine_ = std::make_unique<Engine>(
+        store_->ledger(), *store_, clock_, executor_,
+        [this](std::string_view message) { log_.write(LogLevel::warning, message); },
+        Engine::Options{.max_renders = config_.max_renders});
+    site_ =
+        std::make_unique<site::Site>(site::SiteOptions{.name = config_.site_name,
+                                                       .clock = &clock_,
+                                                       .executor = &executor_,
+                                                       .log = logFunction(),
+                                                       .finish = http::finishSitePage,
+                                                       .request_timeout = config_.request_timeout},
+                                     *store_, state_.get(), *engine_);
+    if (auto configured = configure(config_); !configured) return configured;
+    handler_ = std::make_unique<http::SiteHandler>(*site_);
+    http::Handler* front = handler_.get();
+    if (!config_.log.access.empty()) {
+      auto access = AccessLog::open(config_.log.access, *handler_);
+      if (!access) return access.error();
+      access_log_ = std::move(*access);
+      front = access_log_.get();
+    }
+    config_.http.reuse_port = options_.shares_port;
+    auto server = http::Server::start(config_.http, *front, clock_);
+    if (!server) return server.error();
+    server_ = std::move(*server);
+    tick();
+    return Done{};
+  }
+
+  Result<> reload(Config config) {
+    if (auto configured = configure(config); !configured) return configured;
+    for (const ShownSetting& setting : config.shown) {
+      const auto before = std::ranges::find(config_.shown, setting.name, &ShownSetting::name);
+      if (before->value != setting.value && setting.name != "log.level") {
+        log_.write(LogLevel::warning, setting.origin + ": " + setting.name +
+                                          " takes effect after a restart; it stays " +
+                                          before->value);
+      }
+    }
+    log_.setLevel(config.log.level);
+    if (const auto reopened = log_.reopen(); !reopened)
+      log_.write(LogLevel::warning, reopened.error().message);
+    if (access_log_) {
+      if (const auto reopened = access_log_->reopen(); !reopened)
+        log_.write(LogLevel::warning, reopened.error().message);
+    }
+    // What needs a restart stays as it was.
+    config.shown = std::move(config_.shown);
+    config.http = config_.http;
+    config_ = std::move(config);
+    return Done{};
+  }
+
+  bool drain(Millis patience) { return server_->drain(patience); }
+  [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
+
+  [[nodiscard]] std::string caches(const ReportQuery& query) override {
+    const auto set = managers();
+    json report;
+    report["site"] = config_site_name_;
+    report["processes"] = json::array({process()});
+    report["managers"] = json::array();
+    for (const ManagerSet::Item& item : set->items)
+      report["managers"].push_back(reportManager(item, query));
+    report["views"] = json::array();
+    for (const auto& [name, counters] : site_->viewCounters()) {
+      json view = reportCounters(*counters);
+      view["view"] = name;
+      report["views"].push_back(std::move(view));
+    }
+    return report.dump(-1, ' ', false, json::error_handler_t::replace);
+  }
+
+  [[nodiscard]] std::string health() override {
+    const bool store_ok = store_->ledger().observe();
+    json failing = json::array();
+    for (const ManagerSet::Item& item : managers()->items) {
+      const Health health = item.manager ? item.manager->cache().health()
+                                         : Health{.ok = false, .detail = item.failure};
+      if (!health.ok)
+        failing.push_back({{"id", item.config.identity.id},
+                           {"path", item.config.identity.path},
+                           {"detail", health.detail}});
+    }
+    // Without its caches a site is slow, without its store it is down.
+    return json{{"ok", store_ok}, {"managers_failing", std::move(failing)}}.dump();
+  }
+
+  [[nodiscard]] Result<Receipt> invalidate(std::span<const Change> changes) override {
+    const auto seq = store_->ledger().append(changes);
+    if (!seq) return seq.error();
+    return Receipt{store_->ledger().known().era, *seq};
+  }
+
+ private:
+  [[nodiscard]] LogFunction logFunction() {
+    return [this](LogLevel level, std::string_view message) { log_.write(level, message); };
+  }
+
+  [[nodiscard]] std::shared_ptr<const ManagerSet> managers() const {
+    const std::lock_guard lock(managers_mutex_);
+    return managers_;
+  }
+
+  /// Everything that a reload may change.
+  Result<> configure(const Config& config) {
+    for (const Refusal& refusal : plugins_.loadAll())
+      log_.write(LogLevel::warning, "plugin " + refusal.file + " is not used: " + refusal.message);
+    const auto before = managers();
+    auto after = managers_factory_.build(config.managers, before.get());
+    if (!after) return after.error();
+    auto mounts = apps_.load(config.apps);
+    if (!mounts) return mounts.error();
+    auto configured = site_->configure({.mounts = std::move(*mounts),
+                                        .registry = (*after)->registry,
+                                        .rules = std::make_shared<const RuleSet>(config.rules)});
+    if (!configured) return configured;
+    {
+      const std::lock_guard lock(managers_mutex_);
+      managers_ = *after;
+    }
+    for (const std::string& warning : config.warnings) log_.write(LogLevel::warning, warning);
+    for (const FailedManager& failed : (*after)->registry->failed()) {
+      log_.write(LogLevel::error, "manager '" + failed.identity.id + "' at " +
+                                      failed.identity.path +
+                                      " failed, its views are not cached: " + failed.reason);
+    }
+    for (const PluginPtr& plugin : plugins_.plugins()) {
+      if (plugin->changedOnDisk())
+        log_.write(LogLevel::warning,
+                   plugin->origin() + " was replaced; the new one is used after a restart");
+    }
+    if (before) endManagers(*before, **after);
+    return Done{};
+  }
+
+  void endManagers(const ManagerSet& before, const ManagerSet& after) {
+    std::vector<Change> changes;
+    for (std::string& scope : endedManagers(before, after)) changes.push_back({std::move(scope)});
+    if (changes.empty()) return;
+    if (const auto seq = store_->ledger().append(changes); !seq)
+      log_.write(LogLevel::error,
+                 "what replaced managers held is not invalidated: " + seq.error().message);
+  }
+
+  void tick() {
+    site_->maintain();
+    if (++ticks_ % 60 == 0) state_->maintain();
+    executor_.postAt(clock_.monotonic() + kTick, [this] { tick(); });
+  }
+
+  [[nodiscard]] json process() const {
+    const Stamp known = store_->ledger().known();
+    return {{"worker", options_.worker},
+            {"pid", ::getpid()},
+            {"uptime_ms", clock_.monotonic() - started_},
+            {"ledger", {{"seq", known.as_of}, {"era", std::to_string(known.era)}}},
+            {"store", reportStore(store_->stats())},
+            {"http", reportHttp(server_->stats())}};
+  }
+
+  Config config_;
+  const std::string config_site_name_ = config_.site_name;  // read while a reload runs
+  const Options options_;
+  Log& log_;
+  const Clock& clock_;
+  const Millis started_;
+  ThreadPool executor_;
+  AppHost app_host_;
+  PluginLoader plugins_;
+  PluginLoader libraries_;
+  ManagerFactory managers_factory_;
+  AppLoader apps_;
+  std::unique_ptr<site::Store> store_;
+  std::unique_ptr<site::State> state_;
+  mutable std::mutex managers_mutex_;
+  std::shared_ptr<const ManagerSet> managers_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<site::Site> site_;
+  std::unique_ptr<http::SiteHandler> handler_;
+  std::unique_ptr<AccessLog> access_log_;
+  std::unique_ptr<http::Server> server_;
+  std::uint64_t ticks_ = 0;
+};
+
+Result<std::unique_ptr<Application>> Application::start(Config config, const Options& options,
+                                                        Log& log, const Clock& clock) {
+  std::unique_ptr<Application> app(
+      new Application(std::make_unique<Impl>(std::move(config), options, log, clock)));
+  if (auto started = app->impl_->start(); !started) return started.error();
+  return app;
+}
+
+Application::Application(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Application::~Application() = default;
+Result<> Application::reload(Config config) {
+  return impl_->reload(std::move(config));
+}
+bool Application::drain(Millis patience) {
+  return impl_->drain(patience);
+}
+std::uint16_t Application::port() const noexcept {
+  return impl_->port();
+}
+ManagementBackend& Application::management() noexcept {
+  return *impl_;
+}
+
+std::filesystem::path installedModules(std::string_view kind) {
+  std::error_code ignored;
+  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return program.parent_path().parent_path() / "lib" / "larder" / kind;
+}
+
+}  // namespace larder::server

@@ -1,0 +1,31 @@
+// What a process tells about its caches, as JSON; and several processes' reports as one.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "larder/cache/statistics.h"
+#include "larder/server/management.h"
+#include "larder/server/managers.h"
+
+namespace larder::server {
+
+/// {"counters": {"hit": 1, ...}, "lookups", "hits", "saved_us"}; what is 0 is left out of counters.
+[[nodiscard]] nlohmann::json reportCounters(const Counters& counters);
+
+/// One manager, with the entries it holds by path and view where it can list them.
+[[nodiscard]] nlohmann::json reportManager(const ManagerSet::Item& item, const ReportQuery& query);
+
+/// Counters are added; so are the numbers of managers that are not shared, whose entries are added
+/// by path and view. What a shared manager's store says is taken from the first report. At least
+/// one report.
+[[nodiscard]] nlohmann::json mergeReports(std::vector<nlohmann::json> reports,
+                                          const ReportQuery& query);
+
+/// Path and view of a key's bytes (key_builder.h).
+[[nodiscard]] std::pair<std::string_view, std::string_view> placeOfKey(std::string_view key_bytes);
+
+}  // namespace larder::server
