@@ -156,6 +156,8 @@ class Tree {
   static Tree list(std::initializer_list<Tree> items = {}) { return Tree(List(items)); }
   static Tree list(List items) { return Tree(std::move(items)); }
   static Tree map() { return Tree(Map{}); }
+  /// The keys must differ.
+  static Tree map(Map items) { return Tree(std::move(items)); }
   /// A deep copy of a node.
   static Tree of(const Node& node);
 
