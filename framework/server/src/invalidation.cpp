@@ -103,7 +103,7 @@ Result<std::vector<Change>> parseInvalidation(std::string_view text) {
   return Request(parsed).read();
 }
 
-Result<std::vector<Change>> parseInvalidationTarget(std::string_view target, bool soft) {
+Result<std::string> invalidationBody(std::string_view target, bool soft) {
   json object = json::object();
   if (soft) object["hardness"] = "soft";
   const auto rest = [&](std::string_view prefix) {
@@ -141,7 +141,8 @@ Result<std::vector<Change>> parseInvalidationTarget(std::string_view target, boo
                  "' cannot be invalidated; write /path, /path/@@view, /path/**, tag:NAME, "
                  "table:NAME, manager:ID or site"};
   }
-  return Request(object).read();
+  if (const auto changes = Request(object).read(); !changes) return changes.error();
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 }  // namespace larder::server

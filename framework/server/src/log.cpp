@@ -14,6 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "utf8.h"
+
 namespace larder::server {
 namespace {
 
@@ -29,21 +31,6 @@ Poco::Message::Priority priorityOf(LogLevel level) {
       break;
   }
   return Poco::Message::PRIO_ERROR;
-}
-
-/// Length of the UTF-8 sequence that `text` begins with; 0 if it is none.
-std::size_t sequenceLength(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text[0]);
-  const std::size_t length = lead < 0x80   ? 1
-                             : lead < 0xc2 ? 0
-                             : lead < 0xe0 ? 2
-                             : lead < 0xf0 ? 3
-                             : lead < 0xf5 ? 4
-                                           : 0;
-  if (length > text.size()) return 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) return 0;
-  return length;
 }
 
 /// Lines to a file that only grows, or to standard error: one write each, so that lines of several
@@ -106,7 +93,7 @@ std::string escapeControls(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {
-    const std::size_t length = sequenceLength(text);
+    const std::size_t length = utf8Length(text);
     const auto byte = static_cast<unsigned char>(text[0]);
     // C1 controls, U+0080 to U+009F, are two bytes in UTF-8.
     const bool c1 = length == 2 && byte == 0xc2 && static_cast<unsigned char>(text[1]) < 0xa0;

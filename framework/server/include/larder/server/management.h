@@ -53,9 +53,9 @@ class ManagementBackend {
 /// rendered anew. Paths are written as in a URL.
 Result<std::vector<Change>> parseInvalidation(std::string_view json);
 
-/// The same from the command line's notation: /a, /a/@@page, /a/**, tag:news, table:comment,
+/// The JSON for the command line's notation: /a, /a/@@page, /a/**, tag:news, table:comment,
 /// manager:fast, manager:/a:fast, site.
-Result<std::vector<Change>> parseInvalidationTarget(std::string_view target, bool soft);
+Result<std::string> invalidationBody(std::string_view target, bool soft);
 
 /// 64 hexadecimal digits in `file`, mode 0600, made if it is missing. The error names the file.
 Result<std::string> readOrMakeToken(const std::filesystem::path& file);

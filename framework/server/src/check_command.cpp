@@ -1,0 +1,176 @@
+// larder check: what the configuration comes to, and where each setting is from.
+#include <algorithm>
+#include <iostream>
+#include <set>
+
+#include "command_support.h"
+#include "larder/cache/plugin_loader.h"
+#include "larder/server/application.h"
+#include "larder/server/commands.h"
+#include "larder/server/managers.h"
+#include "text_table.h"
+
+namespace larder::server {
+namespace {
+
+std::vector<std::string> namesOf(const std::vector<std::filesystem::path>& folders,
+                                 std::string_view kind) {
+  std::vector<std::string> names;
+  for (const auto& folder : folders) names.push_back(folder.string());
+  if (names.empty()) names.push_back(installedModules(kind).string());
+  return names;
+}
+
+/// A path that the pattern covers and that only patterns at least as wide cover too.
+std::string sampleOf(std::string_view pattern) {
+  std::string path;
+  for (const char c : pattern)
+    if (c != '*' || !path.ends_with('*')) path += c;
+  return path;
+}
+
+class Check {
+ public:
+  explicit Check(const Config& config)
+      : config_(config),
+        plugins_(namesOf(config.plugin_folders, "plugins")),
+        rules_(config.rules) {}
+
+  int run() {
+    const std::vector<Refusal> refusals = plugins_.loadAll();
+    printServer();
+    printApps();
+    printManagers();
+    printRules();
+    for (const Refusal& refusal : refusals) problem(refusal.file + ": " + refusal.message);
+    for (const std::string& warning : config_.warnings) std::cerr << warning << '\n';
+    std::cout << std::flush;
+    for (const std::string& text : problems_) std::cerr << text << '\n';
+    return problems_.empty() ? 0 : kCannotStart;
+  }
+
+ private:
+  void problem(const std::string& text) { problems_.push_back(text); }
+
+  void printServer() const {
+    TextTable table({"SETTING", "VALUE", "FROM"});
+    for (const ShownSetting& setting : config_.shown)
+      table.row({setting.name, setting.value, setting.origin});
+    table.print(std::cout);
+  }
+
+  void printApps() const {
+    if (config_.apps.empty()) return;
+    std::cout << '\n';
+    TextTable table({"APP AT", "FOLDER", "LIBRARY", "FROM"});
+    for (const AppConfig& app : config_.apps)
+      table.row({app.mount, app.folder.string(), app.library, app.origin});
+    table.print(std::cout);
+  }
+
+  void printManagers() {
+    for (const ManagerConfig& manager : config_.managers) {
+      const CacheManager::Identity& identity = manager.identity;
+      std::cout << "\nManager '" << identity.id << "' at " << identity.path << ": " << identity.type
+                << (identity.is_default ? ", default" : "") << " (" << manager.origin << ")\n";
+      TextTable table({"SETTING", "VALUE", "FROM"});
+      addPluginSettings(manager, table);
+      addPolicy(manager.policy, manager.settings, table);
+      table.print(std::cout, "  ");
+    }
+  }
+
+  void addPluginSettings(const ManagerConfig& manager, TextTable& table) {
+    const auto plugin = plugins_.find(manager.identity.type);
+    if (!plugin) return problem(manager.origin + ": " + plugin.error().message);
+    const auto settings = managerSettings(**plugin, manager);
+    if (!settings) return problem(settings.error().message);
+    for (const SettingSpec& spec : managerSchema(**plugin)) {
+      auto given = manager.plugin.find(spec.name);
+      if (given == manager.plugin.end() && spec.alias) given = manager.plugin.find(spec.alias);
+      // What nobody needs to see is not shown.
+      const bool secret =
+          std::string_view(spec.name) == "secret" && !settings->text("secret").empty();
+      table.row({spec.name, secret ? "(set)" : showSetting(spec, *settings),
+                 given == manager.plugin.end() ? "default" : given->second.origin});
+    }
+  }
+
+  static void addPolicy(const Policy& policy, const std::vector<PolicySetting>& given,
+                        TextTable& table) {
+    for (const SettingSpec& spec : policySchema()) {
+      const auto setting = std::ranges::find(given, spec.name, &PolicySetting::name);
+      table.row({spec.name, settingText(policy, spec.name),
+                 setting == given.end() ? "default" : setting->origin});
+    }
+  }
+
+  /// The manager as acquisition finds it, at or above the path: by id, or the nearest default.
+  [[nodiscard]] const ManagerConfig* nearest(std::string_view path, const std::string& id) const {
+    const ManagerConfig* best = nullptr;
+    for (const ManagerConfig& manager : config_.managers) {
+      const CacheManager::Identity& identity = manager.identity;
+      if (!isAtOrBelow(path, identity.path)) continue;
+      if (id.empty() ? !identity.is_default : identity.id != id) continue;
+      if (!best || identity.path.size() > best->identity.path.size()) best = &manager;
+    }
+    return best;
+  }
+
+  /// Each pattern and view that the file tells apart: rules, mounts, places of managers.
+  void printRules() const {
+    std::set<std::pair<std::string, std::string>> places = {{"/**", ""}};
+    for (const Rule& rule : config_.rules) places.emplace(rule.pattern, rule.view);
+    for (const AppConfig& app : config_.apps) places.emplace(below(app.mount), "");
+    for (const ManagerConfig& manager : config_.managers)
+      places.emplace(below(manager.identity.path), "");
+    std::cout << '\n';
+    TextTable table({"PATH", "VIEW", "MANAGER", "SETTING", "VALUE", "FROM"});
+    for (const auto& [pattern, view] : places) addPlace(pattern, view, table);
+    table.print(std::cout);
+  }
+
+  static std::string below(const std::string& path) { return path == "/" ? "/**" : path + "/**"; }
+
+  void addPlace(const std::string& pattern, const std::string& view, TextTable& table) const {
+    const std::string path = sampleOf(pattern);
+    const Resolved& resolved = rules_.resolve(path, view);
+    const std::string shown_view = view.empty() ? "(any)" : view;
+    const ManagerConfig* manager = resolved.disabled() ? nullptr : nearest(path, resolved.manager);
+    const std::string from = resolved.manager.empty() ? (manager ? manager->origin : "default")
+                                                      : resolved.manager_origin;
+    table.row({pattern, shown_view,
+               manager ? manager->identity.id + " at " + manager->identity.path : "none", "manager",
+               resolved.manager.empty() ? "(nearest default)" : '"' + resolved.manager + '"',
+               from});
+    if (!manager) return;
+    const Policy policy = resolved.apply(manager->policy);
+    for (const SettingSpec& spec : policySchema()) {
+      const auto own = std::ranges::find(resolved.settings, spec.name, &PolicySetting::name);
+      const auto inherited = std::ranges::find(manager->settings, spec.name, &PolicySetting::name);
+      const bool by_rule = own != resolved.settings.end();
+      if (!by_rule && inherited == manager->settings.end() &&
+          spec.name != std::string_view("max_age"))
+        continue;
+      table.row({"", "", "", spec.name, settingText(policy, spec.name),
+                 by_rule                                ? own->origin
+                 : inherited != manager->settings.end() ? inherited->origin
+                                                        : "default"});
+    }
+  }
+
+  const Config& config_;
+  PluginLoader plugins_;
+  RuleSet rules_;
+  std::vector<std::string> problems_;
+};
+
+}  // namespace
+
+int checkCommand(const CommandLine& line) {
+  const auto config = configOf(line);
+  if (!config) return kCannotStart;
+  return Check(*config).run();
+}
+
+}  // namespace larder::server

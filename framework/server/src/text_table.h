@@ -1,0 +1,28 @@
+// Columns for a terminal: the first ones left-aligned, numbers right-aligned.
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+namespace larder::server {
+
+class TextTable {
+ public:
+  /// Columns whose head begins with '>' are right-aligned.
+  explicit TextTable(std::vector<std::string> heads);
+  void row(std::vector<std::string> cells);
+  [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
+  /// Every line begins with `indent`.
+  void print(std::ostream& out, const std::string& indent = {}) const;
+
+ private:
+  void printRow(std::ostream& out, const std::vector<std::string>& cells,
+                const std::string& indent) const;
+  std::vector<bool> right_;
+  std::vector<std::string> heads_;
+  std::vector<std::size_t> widths_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace larder::server
