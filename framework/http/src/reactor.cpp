@@ -15,8 +15,6 @@ constexpr std::uint64_t kListenerToken = std::numeric_limits<std::uint32_t>::max
 // Between two looks at connections that are open already.
 constexpr int kAcceptsAtOnce = 64;
 constexpr Millis kAcceptPause = 100;
-// A connection that has been idle for less is not closed to make room for another.
-constexpr Millis kLeastIdle = 1'000;
 constexpr Millis kLongestWait = 60'000;
 
 std::uint64_t tokenOf(const Connection& c) {
@@ -255,7 +253,7 @@ bool Reactor::makeRoom() {
   DeadlineNode* const longest = deadlines_.oldest(DeadlineKind::idle);
   if (longest == nullptr) return false;
   const Millis idle_since = longest->due - options_.idle_deadline;
-  if (now_ - idle_since < std::min(kLeastIdle, options_.idle_deadline)) return false;
+  if (now_ - idle_since < options_.least_idle) return false;
   idle_evicted_.add();
   close(*static_cast<Connection*>(longest));
   return true;

@@ -24,7 +24,7 @@ class DateLine {
 };
 
 struct AnswerContext {
-  std::string_view date_line;
+  std::string_view date_line = {};
   int minor_version = 1;
   bool keep_alive = true;
 };

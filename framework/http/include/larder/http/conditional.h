@@ -24,9 +24,9 @@ namespace larder::http {
 /// Of the current representation.
 struct Validators {
   /// With its quotes, and "W/" when weak; empty when there is none.
-  std::string_view etag;
+  std::string_view etag = {};
   /// Seconds since 1970-01-01 UTC; nullopt when unknown, or when it must not confirm a copy.
-  std::optional<std::int64_t> last_modified;
+  std::optional<std::int64_t> last_modified = {};
 };
 
 enum class Precondition : std::uint8_t { proceed, not_modified, failed };

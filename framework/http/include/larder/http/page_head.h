@@ -24,7 +24,7 @@ namespace larder::http {
 
 struct PageHeadOptions {
   /// Request header names that the page depends on, comma-separated: they go into Vary.
-  std::string_view vary;
+  std::string_view vary = {};
   /// Also make a gzip form, if the type is text and the form is smaller. Off for a page that holds
   /// secrets beside what a visitor sent: its compressed length would tell about them.
   bool compress = true;

@@ -39,10 +39,13 @@ struct ServerOptions {
   std::size_t queue_limit = 1000;
   Millis queue_deadline = 10'000;  ///< waiting for a worker; then 503
 
-  std::size_t max_connections = 20'000;  ///< per process; past it the longest idle one makes room
-  Millis head_deadline = 10'000;         ///< from connecting, or from the first byte on
-  Millis body_deadline = 60'000;         ///< from the head on
-  Millis idle_deadline = 65'000;         ///< between requests
+  /// Per process. Past it the longest idle one makes room, if it has been idle for `least_idle`;
+  /// else those who connect wait in the backlog.
+  std::size_t max_connections = 20'000;
+  Millis least_idle = 1'000;
+  Millis head_deadline = 10'000;  ///< from connecting, or from the first byte on
+  Millis body_deadline = 60'000;  ///< from the head on
+  Millis idle_deadline = 65'000;  ///< between requests
   /// An answer must leave at `write_minimum` bytes per `write_deadline`, or to its end.
   Millis write_deadline = 30'000;
   std::uint64_t write_minimum = 64 * 1024;

@@ -1,0 +1,158 @@
+#include "test_server.h"
+
+#include <time.h>
+
+#include <charconv>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace larder::http::test {
+namespace {
+
+Millis read(clockid_t id) {
+  timespec now{};
+  ::clock_gettime(id, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
+}
+
+std::string storedHead(std::size_t length) {
+  return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
+         std::to_string(length) + "\r\nX-Stored: yes\r\n";
+}
+
+}  // namespace
+
+Millis SystemClock::monotonic() const noexcept {
+  return read(CLOCK_MONOTONIC);
+}
+Millis SystemClock::wall() const noexcept {
+  return read(CLOCK_REALTIME);
+}
+
+class TestHandler::Hold {
+ public:
+  explicit Hold(TestHandler& handler) : handler_(&handler) { ++handler.held; }
+  Hold(Hold&& other) noexcept : handler_(std::exchange(other.handler_, nullptr)) {}
+  Hold& operator=(Hold&&) = delete;
+  ~Hold() {
+    if (handler_ != nullptr) --handler_->held;
+  }
+  void makeDurable() noexcept { ++handler_->durable; }
+
+ private:
+  TestHandler* handler_;
+};
+
+TestHandler::TestHandler() : hit_body_("stored"), big_body_(kBigSize, 'b') {
+  hit_head_ = storedHead(hit_body_.size());
+  big_head_ = storedHead(big_body_.size());
+}
+
+bool TestHandler::tryFast(const Request& request, Response& response) noexcept {
+  const std::string_view path = request.path();
+  if (path == "/hit") {
+    response.useStored(hit_head_, hit_body_, Holder(Hold(*this)));
+    response.addHeader("Age", "1");
+    return true;
+  }
+  if (path == "/big") {
+    response.useStored(big_head_, big_body_, Holder(Hold(*this)));
+    return true;
+  }
+  if (path == "/fast-bad") {
+    response.addHeader("X-Bad", "a\r\nX-Injected: b");
+    return true;
+  }
+  // Dropped, since the answer is left to a worker.
+  response.addHeader("X-Dropped", "yes");
+  return false;
+}
+
+void TestHandler::handle(const Request& request, Response& response) noexcept {
+  ++handled;
+  const std::string_view path = request.path();
+  if (path == "/probe") {
+    ++probes;
+    response.setBody("probe");
+  } else if (path == "/echo") {
+    response.setBody(std::string(request.body()));
+  } else if (path == "/header") {
+    const std::string value(request.header("X-Echo").value_or("-"));
+    response.addHeader("X-Echo", value);
+    response.setBody(value);
+  } else if (path.starts_with("/status/")) {
+    int status = 0;
+    std::from_chars(path.data() + 8, path.data() + path.size(), status);
+    response.setStatus(status);
+    response.setBody("status");
+  } else if (path == "/block") {
+    std::unique_lock lock(mutex_);
+    ++blocked;
+    while (!released_.wait_for(lock, std::chrono::milliseconds(5), [this] { return release_; })) {
+      if (request.cancelled()) {
+        ++cancelled;
+        break;
+      }
+    }
+    --blocked;
+    response.setBody("unblocked");
+  } else if (path == "/bad") {
+    response.addHeader("X-Good", "yes");
+    response.addHeader("X-Bad", "a\r\nX-Injected: b");
+    response.setBody("never sent");
+  } else if (path == "/close") {
+    response.closeConnection();
+  } else if (path == "/big-made") {
+    response.setBody(std::string(kBigSize, 'm'));
+  } else if (path == "/held") {
+    response.setBody(hit_body_, Holder(Hold(*this)));
+  } else if (path == "/peer") {
+    response.setBody(request.peer().host());
+  } else {
+    response.setStatus(404);
+    response.setBody("nothing");
+  }
+}
+
+void TestHandler::served(const Request&, const Served& answer) noexcept {
+  last_served = answer.status;
+}
+
+void TestHandler::refused(const PeerAddress&, int status, std::string_view) noexcept {
+  last_refusal = status;
+}
+
+void TestHandler::release() {
+  const std::lock_guard lock(mutex_);
+  release_ = true;
+  released_.notify_all();
+}
+
+bool TestHandler::eventually(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+TestServer::TestServer(const std::function<void(ServerOptions&)>& change) {
+  ServerOptions options;
+  options.port = 0;
+  options.workers = 2;
+  options.linger_deadline = 500;
+  change(options);
+  auto started = Server::start(options, handler, clock);
+  if (!started) throw std::runtime_error(started.error().message);
+  server = std::move(started).value();
+}
+
+TestServer::~TestServer() {
+  handler.release();
+}
+
+}  // namespace larder::http::test

@@ -1,0 +1,78 @@
+// A live server on a free port of 127.0.0.1 with a handler whose paths do what tests need.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "larder/clock.h"
+#include "larder/http/server.h"
+
+namespace larder::http::test {
+
+/// The machine's clocks; for live servers, whose sockets know no other time.
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] Millis monotonic() const noexcept override;
+  [[nodiscard]] Millis wall() const noexcept override;
+};
+
+/// Fast path: /hit and /head-of-hit answer a stored page, /big a stored page of kBigSize bytes,
+/// /fast-bad a header with a line end. Workers: /probe counts, /echo gives the body back, /header
+/// gives the X-Echo header back as a body and as a header, /status/N answers N, /block waits for
+/// release(), /bad sets a header with a line end, /close ends the connection, /big-made makes
+/// kBigSize bytes, /peer tells the client's address; everything else is 404.
+class TestHandler final : public Handler {
+ public:
+  static constexpr std::size_t kBigSize = 16 * 1024 * 1024;
+
+  TestHandler();
+  bool tryFast(const Request& request, Response& response) noexcept override;
+  void handle(const Request& request, Response& response) noexcept override;
+  void served(const Request& request, const Served& answer) noexcept override;
+  void refused(const PeerAddress& peer, int status, std::string_view reason) noexcept override;
+
+  void release();
+  /// Waits, at most five seconds, until `condition` holds.
+  bool eventually(const std::function<bool()>& condition);
+
+  std::atomic<int> probes{0};
+  std::atomic<int> handled{0};
+  std::atomic<int> blocked{0};  // inside /block now
+  std::atomic<int> cancelled{0};
+  std::atomic<int> durable{0};  // holders made durable
+  std::atomic<int> held{0};     // holders alive
+  std::atomic<int> last_refusal{0};
+  std::atomic<int> last_served{0};
+
+ private:
+  class Hold;
+
+  std::string hit_head_;
+  std::string hit_body_;
+  std::string big_head_;
+  std::string big_body_;
+  std::mutex mutex_;
+  std::condition_variable released_;
+  bool release_ = false;
+};
+
+class TestServer {
+ public:
+  /// Port 0 and few threads, then `change`.
+  explicit TestServer(const std::function<void(ServerOptions&)>& change = [](ServerOptions&) {});
+  ~TestServer();
+  TestServer(const TestServer&) = delete;
+  TestServer& operator=(const TestServer&) = delete;
+
+  [[nodiscard]] std::uint16_t port() const { return server->port(); }
+
+  TestHandler handler;
+  SystemClock clock;
+  std::unique_ptr<Server> server;
+};
+
+}  // namespace larder::http::test
