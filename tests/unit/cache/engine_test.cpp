@@ -439,6 +439,7 @@ TEST_F(EngineTest, LedgerL16_AFollowerThatCameAfterTheInvalidationDoesNotTakeThe
         if (seen == 1) {
           version = 2;
           change("obj:/a");
+          acknowledged = true;
           clock.awaitWaiters(1);  // the follower has come, after the change was acknowledged
         }
         return text(std::to_string(seen));
