@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "larder/plugin.h"
@@ -19,12 +20,28 @@ using namespace larder;
 
 constexpr SettingSpec kSettings[] = {
     {"max_size", SettingType::size, "64M", "Bytes that entries may take."},
+    {"max_entry_size", SettingType::size, "4M", "An entry that takes more is not stored."},
     {"fault", SettingType::text, "", "What is wrong with it."},
 };
-constexpr const char* kFaults[] = {
-    "",           "other_key", "keeps_refused", "no_expiry",  "early_expiry", "wall_time",
-    "loses_type", "no_erase",  "no_clear",      "clears_all", "many_shifted", "ignores_limit",
-    "sweeps_all", "no_sweep",  "no_stats",      "unhealthy",  "loses_puts",   "no_replace"};
+constexpr const char* kFaults[] = {"",
+                                   "other_key",
+                                   "keeps_refused",
+                                   "no_expiry",
+                                   "early_expiry",
+                                   "wall_time",
+                                   "loses_type",
+                                   "no_erase",
+                                   "no_clear",
+                                   "clears_all",
+                                   "many_shifted",
+                                   "ignores_limit",
+                                   "sweeps_all",
+                                   "no_sweep",
+                                   "no_stats",
+                                   "unhealthy",
+                                   "loses_puts",
+                                   "no_replace",
+                                   "mixes_threads"};
 
 struct Order {
   bool operator()(const Digest& a, const Digest& b) const noexcept {
@@ -36,7 +53,10 @@ using Entries = std::map<Digest, EntryPtr, Order>;
 class TestCache final : public Cache {
  public:
   TestCache(Host& host, const Settings& settings)
-      : clock_(host.clock()), limit_(settings.size("max_size")), fault_(settings.text("fault")) {
+      : clock_(host.clock()),
+        limit_(settings.size("max_size")),
+        entry_limit_(settings.size("max_entry_size")),
+        fault_(settings.text("fault")) {
     if (std::find(std::begin(kFaults), std::end(kFaults), fault_) == std::end(kFaults))
       throw std::invalid_argument("there is no fault '" + fault_ + "'");
     const std::lock_guard lock(mutex_);
@@ -68,8 +88,9 @@ class TestCache final : public Cache {
   }
 
   Stored put(const CacheKey& key, EntryPtr entry, Deadline) noexcept override {
+    if (is("mixes_threads")) entry = withLastValue(*entry);
     const std::lock_guard lock(mutex_);
-    if (entry->weight() > limit_ / 16 && !is("ignores_limit")) {
+    if (entry->weight() > entry_limit_ && !is("ignores_limit")) {
       if (!is("keeps_refused")) drop(key.digest);
       return {false, Reason::too_large};
     }
@@ -144,23 +165,40 @@ class TestCache final : public Cache {
     entries_.erase(it);
   }
 
-  /// The entry with 0 and false made null.
-  static EntryPtr withoutType(const CacheEntry& entry) {
-    const Node& root = entry.value.document().root();
-    if (root.type() != Node::Type::integer && root.type() != Node::Type::boolean)
-      return EntryPtr(&entry);
+  static EntryPtr withValue(const CacheEntry& entry, Value value) {
     auto copy = CacheEntry::make({entry.key, entry.digest, entry.partition});
     copy->lifetime = entry.lifetime;
+    copy->value = std::move(value);
     return EntryPtr(std::move(copy));
+  }
+
+  /// The entry with 0 and false made null.
+  static EntryPtr withoutType(const CacheEntry& entry) {
+    const Node::Type type = entry.value.document().root().type();
+    const bool loses = type == Node::Type::integer || type == Node::Type::boolean;
+    return loses ? withValue(entry, {}) : EntryPtr(&entry);
+  }
+
+  /// The entry with the value that was put last, by whatever thread.
+  EntryPtr withLastValue(const CacheEntry& entry) {
+    {
+      const std::lock_guard lock(mutex_);
+      last_ = entry.value;
+    }
+    std::this_thread::yield();
+    const std::lock_guard lock(mutex_);
+    return withValue(entry, last_);
   }
 
   const Clock& clock_;
   const std::size_t limit_;
+  const std::size_t entry_limit_;
   const std::string fault_;
   Entries entries_;
   std::deque<Digest> order_;
   std::size_t size_ = 0;
   std::optional<Digest> swept_;
+  Value last_;
 
   static inline std::mutex mutex_;
   static inline std::set<TestCache*> all_;

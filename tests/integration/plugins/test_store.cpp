@@ -20,9 +20,10 @@ constexpr SettingSpec kSettings[] = {
     {"fault", SettingType::text, "", "What is wrong with it."},
 };
 constexpr const char* kFaults[] = {
-    "",           "no_prefix",    "keeps_refused", "text_only",   "empty_is_miss", "short_is_zero",
-    "month_past", "no_expiry",    "add_replaces",  "release_any", "clears_all",    "no_clear",
-    "no_erase",   "many_shifted", "borrows",       "takes_large", "no_stats",      "unhealthy"};
+    "",           "keeps_refused", "text_only",    "empty_is_miss", "short_is_zero",
+    "month_past", "no_expiry",     "add_replaces", "release_any",   "clears_all",
+    "no_clear",   "no_erase",      "many_shifted", "borrows",       "takes_large",
+    "no_stats",   "unhealthy"};
 
 class TestStore final : public ByteCache {
  public:
@@ -113,9 +114,7 @@ class TestStore final : public ByteCache {
     static Items all;
     return all;
   }
-  [[nodiscard]] std::string wire(std::string_view key) const {
-    return is("no_prefix") ? std::string(key) : prefix_ + std::string(key);
-  }
+  [[nodiscard]] std::string wire(std::string_view key) const { return prefix_ + std::string(key); }
   [[nodiscard]] const Item* find(std::string_view key) const {
     const auto it = items().find(wire(key));
     if (it == items().end()) return nullptr;

@@ -121,6 +121,13 @@ TEST(ReadSettings, EveryProblemGetsALine) {
             true);
 }
 
+TEST(ReadSettings, ASettingDeclaredTwiceIsReadByItsFirstDeclaration) {
+  constexpr SettingSpec schema[] = {{"prefix", SettingType::text, "own:", "Before keys."},
+                                    {"prefix", SettingType::text, "larder:", "Before keys."}};
+  EXPECT_EQ(readSettings(schema, {}, "test")->text("prefix"), "own:");
+  EXPECT_EQ(readSettings(schema, one("prefix", "x:"), "test")->text("prefix"), "x:");
+}
+
 TEST(ReadSettings, AWrongFallbackIsThePluginsFault) {
   constexpr SettingSpec schema[] = {{"n", SettingType::integer, "many", "Number."}};
   EXPECT_THAT(errorOf({}, schema), HasSubstr("the plugin's own default of 'n' is wrong"));

@@ -1,0 +1,295 @@
+#include "larder/testing/conformance.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <toml++/toml.h>
+#include <array>
+#include <atomic>
+#include <climits>
+#include <stdexcept>
+#include <utility>
+
+#include "larder/cache/envelope.h"
+#include "larder/cache/suggest.h"
+#include "larder/cache/system_clock.h"
+#include "larder/cache/thread_pool.h"
+#include "larder/testing/inline_executor.h"
+
+namespace larder::testing {
+namespace {
+
+using Raw = decltype(RawSetting::value);
+
+std::string originOf(const std::string& file, const toml::node& node) {
+  return file + ":" + std::to_string(node.source().begin.line);
+}
+
+/// What a text of the configuration may ask for, started when the first one does.
+class Parts {
+ public:
+  Result<std::string> expand(std::string text) {
+    static constexpr std::string_view kMemcached = "${MEMCACHED}";
+    for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos;) {
+      if (text.compare(at, kMemcached.size(), kMemcached) != 0)
+        return Error{"'" + text + "' names what this kit does not provide; it knows " +
+                     std::string(kMemcached)};
+      if (!memcached_) {
+        auto server = MemcachedServer::start({.megabytes = 128});
+        if (!server) return server.error();
+        memcached_ = std::make_unique<MemcachedServer>(std::move(*server));
+      }
+      text.replace(at, kMemcached.size(), memcached_->address());
+      at += memcached_->address().size();
+    }
+    return text;
+  }
+  std::unique_ptr<MemcachedServer> takeMemcached() { return std::move(memcached_); }
+
+ private:
+  std::unique_ptr<MemcachedServer> memcached_;
+};
+
+Result<Raw> rawOf(const toml::node& node, Parts& parts) {
+  if (const auto* v = node.as_boolean()) return Raw(v->get());
+  if (const auto* v = node.as_integer()) return Raw(v->get());
+  if (const auto* v = node.as_floating_point()) return Raw(v->get());
+  if (const auto* v = node.as_string()) {
+    auto text = parts.expand(v->get());
+    if (!text) return text.error();
+    return Raw(std::move(*text));
+  }
+  std::vector<std::string> texts;
+  const auto* list = node.as_array();
+  if (!list) return Error{"must be true or false, a number, a text or a list of texts"};
+  for (const auto& item : *list) {
+    const auto* v = item.as_string();
+    if (!v) return Error{"is a list of something else than texts"};
+    auto text = parts.expand(v->get());
+    if (!text) return text.error();
+    texts.push_back(std::move(*text));
+  }
+  return Raw(std::move(texts));
+}
+
+Result<RawSettings> readTable(const std::string& file, const toml::node& node, Parts& parts) {
+  const auto* table = node.as_table();
+  if (!table) return Error{originOf(file, node) + ": must be a table of settings"};
+  RawSettings result;
+  for (const auto& [key, value] : *table) {
+    const std::string name(key.str());
+    auto raw = rawOf(value, parts);
+    if (!raw) return Error{originOf(file, value) + ": '" + name + "' " + raw.error().message};
+    result.emplace(name, RawSetting{std::move(*raw), originOf(file, value)});
+  }
+  return result;
+}
+
+void override(RawSettings& settings, const RawSettings& on_top) {
+  for (const auto& [name, value] : on_top) settings.insert_or_assign(name, value);
+}
+
+RawSetting setByKit(std::string text) {
+  return {std::move(text), "set by the kit"};
+}
+
+bool isVariantName(std::string_view name) {
+  for (const char c : name) {
+    const bool fits = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!fits) return false;
+  }
+  return !name.empty() && name != "default";
+}
+
+template <class T>
+T orThrow(Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return std::move(*result);
+}
+
+}  // namespace
+
+Result<Subject> Subject::open(const std::string& plugin, const std::string& config) {
+  Subject subject;
+  std::array<char, PATH_MAX> real{};
+  if (!::realpath(plugin.c_str(), real.data()))
+    return Error{"plugin file " + plugin + " cannot be found"};
+  const std::string path(real.data());
+  subject.loader_ = std::make_unique<PluginLoader>(std::vector{path.substr(0, path.rfind('/'))});
+  auto loaded = subject.loader_->load(path);
+  if (!loaded) return loaded.error();
+  subject.plugin_ = std::move(*loaded);
+  if (subject.plugin_->kind() != LARDER_OBJECT_CACHE && !subject.isByteCache())
+    return Error{path +
+                 " is neither an object cache nor a byte cache: the kit has no cases for it"};
+
+  const auto own = subject.plugin_->settings();
+  subject.schema_.assign(own.begin(), own.end());
+  if (subject.isByteCache()) {
+    const auto envelope = envelopeSettings();
+    subject.schema_.insert(subject.schema_.end(), envelope.begin(), envelope.end());
+  }
+
+  if (!config.empty()) {
+    if (auto read = subject.read(config); !read) return read.error();
+  }
+  for (const auto& variant : subject.variants()) {
+    for (const auto& overrides : {RawSettings(), subject.small_}) {
+      if (auto settings = subject.settings(variant, overrides); !settings) return settings.error();
+    }
+  }
+  return subject;
+}
+
+Result<> Subject::read(const std::string& config) {
+  config_ = config;
+  Parts parts;
+  try {
+    const toml::table root = toml::parse_file(config);
+    for (const auto& [key, node] : root) {
+      static constexpr std::array<std::string_view, 3> kTables = {"settings", "small", "variant"};
+      const std::string_view name = key.str();
+      if (name == "variant" && node.is_table()) {
+        for (const auto& [variant, table] : *node.as_table()) {
+          if (!isVariantName(variant.str()))
+            return Error{originOf(config, table) + ": a variant is named by letters and digits, " +
+                         "and not 'default'"};
+          auto settings = readTable(config, table, parts);
+          if (!settings) return settings.error();
+          variants_.emplace(variant.str(), std::move(*settings));
+        }
+      } else if (name == "settings" || name == "small") {
+        auto settings = readTable(config, node, parts);
+        if (!settings) return settings.error();
+        (name == "small" ? small_ : settings_) = std::move(*settings);
+      } else {
+        return Error{originOf(config, node) + ": unknown table '" + std::string(name) + "'" +
+                     didYouMean(name, kTables)};
+      }
+    }
+  } catch (const toml::parse_error& error) {
+    const auto& begin = error.source().begin;
+    return Error{config + (begin.line ? ":" + std::to_string(begin.line) : std::string()) + ": " +
+                 std::string(error.description())};
+  }
+  memcached_ = parts.takeMemcached();
+  return Done{};
+}
+
+std::vector<std::string> Subject::variants() const {
+  std::vector<std::string> names = {"default"};
+  for (const auto& [name, settings] : variants_) names.push_back(name);
+  return names;
+}
+
+bool Subject::hasSetting(std::string_view name) const {
+  for (const SettingSpec& spec : schema_) {
+    if (spec.name == name) return true;
+  }
+  return false;
+}
+
+bool Subject::canBeSmall() const {
+  return !isByteCache() && (!small_.empty() || hasSetting("max_size"));
+}
+
+Result<Settings> Subject::settings(const std::string& variant, const RawSettings& overrides) const {
+  RawSettings raw = settings_;
+  const auto it = variants_.find(variant);
+  if (it != variants_.end()) override(raw, it->second);
+  override(raw, overrides);
+  return readSettings(schema_, raw,
+                      (config_.empty() ? "without a configuration" : config_) + ": variant '" +
+                          variant + "' of " + std::string(plugin_->type()));
+}
+
+struct World::Time {
+  explicit Time(bool manual)
+      : executor(manual ? std::unique_ptr<Executor>(std::make_unique<ManualExecutor>(manual_clock))
+                        : std::make_unique<ThreadPool>(system_clock, ThreadPool::Options{})),
+        clock(manual ? static_cast<const Clock&>(manual_clock) : system_clock),
+        is_manual(manual) {}
+
+  ManualClock manual_clock;
+  SystemClock system_clock;
+  std::unique_ptr<Executor> executor;
+  const Clock& clock;
+  const bool is_manual;
+  TestHost host{clock, *executor};
+};
+
+namespace {
+
+/// Different in each World of each process, so that what an earlier run left in a store is not
+/// found.
+std::string freshPrefix() {
+  static std::atomic<unsigned> number{0};
+  return "kit-" + std::to_string(::getpid()) + "-" + std::to_string(SystemClock().wall()) + "-" +
+         std::to_string(++number) + ":";
+}
+
+}  // namespace
+
+World::World(const Subject& subject, std::string variant)
+    : subject_(subject),
+      variant_(std::move(variant)),
+      prefix_(freshPrefix()),
+      time_(
+          std::make_unique<Time>(!subject.isByteCache() && !subject.plugin().can(LARDER_BLOCKS))) {}
+
+World::~World() = default;
+
+std::shared_ptr<Cache> World::make(const RawSettings& overrides, std::string_view name_space) {
+  RawSettings raw = overrides;
+  if (subject_.hasSetting("prefix"))
+    raw.insert_or_assign("prefix", setByKit(prefix_ + std::string(name_space) + ":"));
+  const Settings settings = orThrow(subject_.settings(variant_, raw));
+  if (!subject_.isByteCache())
+    return orThrow(subject_.plugin_->instantiate<Cache>(host(), settings));
+  std::shared_ptr<ByteCache> store =
+      orThrow(subject_.plugin_->instantiate<ByteCache>(host(), settings));
+  return std::make_shared<EnvelopeCache>(std::move(store), clock(),
+                                         envelopeOptions(settings, std::string(name_space)));
+}
+
+std::shared_ptr<Cache> World::cache(std::string_view name_space) {
+  return make({}, name_space);
+}
+
+std::shared_ptr<Cache> World::cacheOfEntriesUpTo(std::size_t bytes) {
+  return make({{"max_entry_size", setByKit(std::to_string(bytes) + "B")}}, "a");
+}
+
+std::shared_ptr<Cache> World::smallCache() {
+  RawSettings small = subject_.small_;
+  if (small.empty()) small.emplace("max_size", setByKit("1M"));
+  return make(small, "a");
+}
+
+std::shared_ptr<ByteCache> World::bytes() {
+  const Settings settings = orThrow(subject_.settings(variant_, {}));
+  return orThrow(subject_.plugin_->instantiate<ByteCache>(host(), settings));
+}
+
+const Clock& World::clock() const noexcept {
+  return time_->clock;
+}
+
+ManualClock* World::manualClock() noexcept {
+  return time_->is_manual ? &time_->manual_clock : nullptr;
+}
+
+TestHost& World::host() noexcept {
+  return time_->host;
+}
+
+void World::pass(Millis duration) {
+  if (time_->is_manual) {
+    time_->manual_clock.advance(duration);
+    static_cast<ManualExecutor&>(*time_->executor).runAll();
+  } else {
+    time_->executor->makeEvent()->wait(clock().monotonic() + duration);
+  }
+}
+
+}  // namespace larder::testing
