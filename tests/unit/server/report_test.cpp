@@ -1,0 +1,108 @@
+#include "report.h"
+
+#include <gtest/gtest.h>
+
+#include "larder/cache/key_builder.h"
+
+namespace larder::server {
+namespace {
+
+using nlohmann::json;
+
+json managerReport(bool shared, std::uint64_t bytes, json paths) {
+  return {{"id", "fast"},
+          {"path", "/"},
+          {"type", "RAMCache"},
+          {"shared", shared},
+          {"ok", true},
+          {"detail", ""},
+          {"counters", {{"hit", 2}}},
+          {"lookups", 3},
+          {"hits", 2},
+          {"saved_us", 10},
+          {"stats", {{"bytes", bytes}}},
+          {"entries", {{"count", 1}, {"bytes", bytes}, {"paths", std::move(paths)}}}};
+}
+
+json processReport(int worker, json manager) {
+  return {{"site", "x"},
+          {"processes", json::array({{{"worker", worker}}})},
+          {"managers", json::array({std::move(manager)})},
+          {"views", json::array({{{"view", "/a page"},
+                                  {"counters", {{"hit", 1}}},
+                                  {"lookups", 1},
+                                  {"hits", 1},
+                                  {"saved_us", 5}}})}};
+}
+
+json place(const char* path, std::uint64_t bytes) {
+  return {{"path", path}, {"view", "page"}, {"entries", 1}, {"bytes", bytes}};
+}
+
+json merged(bool shared) {
+  return mergeReports(
+      {processReport(0, managerReport(shared, 100, {place("/a", 60)})),
+       processReport(1, managerReport(shared, 50, {place("/a", 20), place("/b", 30)}))},
+      {.entries = 10, .under = "/"});
+}
+
+TEST(MergeReports, KeepsEveryProcess) {
+  EXPECT_EQ(merged(false)["processes"].size(), 2U);
+}
+
+TEST(MergeReports, AddsCounters) {
+  const json manager = merged(false)["managers"][0];
+  EXPECT_EQ(manager["counters"]["hit"], 4);
+  EXPECT_EQ(manager["lookups"], 6);
+  EXPECT_EQ(merged(false)["views"][0]["saved_us"], 10);
+}
+
+TEST(MergeReports, AddsEntriesByPath) {
+  const json entries = merged(false)["managers"][0]["entries"];
+  EXPECT_EQ(entries["bytes"], 150);
+  ASSERT_EQ(entries["paths"].size(), 2U);
+  EXPECT_EQ(entries["paths"][0]["path"], "/a");
+  EXPECT_EQ(entries["paths"][0]["bytes"], 80);
+}
+
+TEST(MergeReports, CountsASharedStoreOnce) {
+  EXPECT_EQ(merged(true)["managers"][0]["stats"]["bytes"], 100);
+}
+
+TEST(MergeReports, OneProcessInTroubleShows) {
+  json bad = managerReport(false, 1, json::array());
+  bad["ok"] = false;
+  bad["detail"] = "server a is down";
+  const json report = mergeReports(
+      {processReport(0, managerReport(false, 1, json::array())), processReport(1, std::move(bad))},
+      {});
+  EXPECT_EQ(report["managers"][0]["ok"], false);
+  EXPECT_EQ(report["managers"][0]["detail"], "server a is down");
+}
+
+TEST(MergeReports, ListsAtMostWhatWasAsked) {
+  const json report =
+      mergeReports({processReport(0, managerReport(false, 1, {place("/a", 1), place("/b", 2)})),
+                    processReport(1, managerReport(false, 1, {place("/c", 3)}))},
+                   {.entries = 2, .under = "/"});
+  const json& entries = report["managers"][0]["entries"];
+  EXPECT_EQ(entries["paths"].size(), 2U);
+  EXPECT_EQ(entries["count"], 2);
+}
+
+TEST(PlaceOfKey, ReadsPathAndView) {
+  KeyBuilder key;
+  key.begin("site", "/a/b", "page", 7);
+  key.input("param:x", 1);
+  key.text("1");
+  EXPECT_EQ(placeOfKey(key.bytes()),
+            (std::pair<std::string_view, std::string_view>("/a/b", "page")));
+}
+
+TEST(PlaceOfKey, TakesAnyBytes) {
+  EXPECT_EQ(placeOfKey("").first, "");
+  EXPECT_EQ(placeOfKey("\x01\xff\xff\xff\xff\x01").first, "");
+}
+
+}  // namespace
+}  // namespace larder::server
