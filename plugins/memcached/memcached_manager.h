@@ -1,0 +1,81 @@
+// MemcachedManager: entries on one or more memcached servers, shared by all processes.
+//
+// - Every operation ends within `timeout`, whatever servers do, and within the caller's deadline.
+// - hit, miss and error are exact: a miss is the word of a server that is well.
+// - A server that fails is left alone by all threads until a probe finds it well (breaker.h).
+// - Values stay where the ring puts them; a dead server's keys go to no other one.
+// - clear() is Reason::unsupported: validity is the ledger's, and flush_all would take other
+//   people's values along. Nothing here ever sends it.
+//
+// The conversation with the servers is our own code: libmemcached 1.1.4 bounds each wait but not an
+// operation, ends the process when a "set" is answered with "END", reads a null pointer at a bare
+// "VERSION", writes beyond its buffer at a long key in a VALUE line, and tells SERVER_ERROR as "not
+// found". From it comes the ring.
+//
+// Thread-safe. Not to be used on both sides of a fork().
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "budget.h"
+#include "larder/cache.h"
+#include "larder/host.h"
+#include "larder/settings.h"
+#include "ring.h"
+#include "server.h"
+
+namespace larder::memcached {
+
+class MemcachedManager final : public ByteCache {
+ public:
+  /// Throws std::runtime_error with the setting's name in its text. No server needs to be there.
+  MemcachedManager(Host& host, const Settings& settings);
+  ~MemcachedManager() override;
+
+  ByteLookup get(std::string_view key, Deadline deadline) noexcept override;
+  void getMany(std::span<const std::string_view> keys, std::span<ByteLookup> out,
+               Deadline deadline) noexcept override;
+  Stored put(std::string_view key, std::string_view value, Millis ttl,
+             Deadline deadline) noexcept override;
+  Stored add(std::string_view key, std::string_view value, Millis ttl,
+             Deadline deadline) noexcept override;
+  Stored release(std::string_view key, std::string_view expected,
+                 Deadline deadline) noexcept override;
+  Stored erase(std::string_view key, Deadline deadline) noexcept override;
+  Stored clear(Deadline deadline) noexcept override;
+  /// Nobody knows any more over which connection it came: closes all idle ones of that server.
+  void distrust(std::string_view key) noexcept override;
+  /// Of the server that takes the least.
+  [[nodiscard]] std::size_t maxValueBytes() const noexcept override;
+  [[nodiscard]] Stats stats() const noexcept override;
+  [[nodiscard]] Health health() const noexcept override;
+
+  /// What each server says of itself, by its name; asks them.
+  struct ServerStats {
+    std::string server;
+    std::vector<std::pair<std::string, std::string>> stats;
+  };
+  [[nodiscard]] std::vector<ServerStats> serverStats(Deadline deadline) noexcept;
+
+ private:
+  [[nodiscard]] Server& serverOf(std::string_view key) const noexcept {
+    return *servers_[ring_.serverOf(key)];
+  }
+  /// What is left of the timeout by the deadline, ms; 0 when that has passed.
+  [[nodiscard]] Millis timeFor(Deadline deadline) const noexcept;
+  Stored write(bool add, std::string_view key, std::string_view value, Millis ttl,
+               Deadline deadline) noexcept;
+
+  Host& host_;
+  const ServerOptions options_;
+  const std::vector<Endpoint> endpoints_;
+  const Ring ring_;
+  std::vector<std::shared_ptr<Server>> servers_;
+};
+
+}  // namespace larder::memcached

@@ -1,0 +1,293 @@
+#include "server.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+
+namespace larder::memcached {
+
+namespace {
+
+constexpr std::size_t kDefaultItemSize = 1 << 20;
+/// What an item takes beside its value: its head, a key of 250 bytes, flags and line end.
+constexpr std::size_t kItemOverhead = 400;
+
+std::size_t valueLimit(std::size_t item_size, std::size_t cap) noexcept {
+  const std::size_t limit = std::min(item_size, cap);
+  return limit > kItemOverhead ? limit - kItemOverhead : 0;
+}
+
+std::string printable(std::string_view text) {
+  std::string out(text.substr(0, 80));
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return out;
+}
+
+}  // namespace
+
+std::atomic<std::uint64_t>& Counts::errors(Reason reason) noexcept {
+  switch (reason) {
+    case Reason::timeout:
+      return timeouts;
+    case Reason::unreachable:
+      return unreachable;
+    case Reason::protocol:
+      return protocol;
+    case Reason::breaker:
+      return breaker;
+    default:
+      return other_errors;
+  }
+}
+
+Server::Server(Host& host, Endpoint endpoint, const ServerOptions& options)
+    : host_(host),
+      endpoint_(std::move(endpoint)),
+      options_(options),
+      breaker_(options.breaker_after, options.first_probe, options.max_probe),
+      max_value_(valueLimit(kDefaultItemSize, options.max_item_size)),
+      dice_(static_cast<std::uint32_t>(std::hash<std::string>()(endpoint_.name) ^
+                                       reinterpret_cast<std::uintptr_t>(this))) {}
+
+bool Server::isOpen() noexcept {
+  if (!breaker_.isOpen()) return false;
+  // The executor may have refused the probe.
+  if (!probe_pending_.load(std::memory_order_relaxed) &&
+      host_.clock().monotonic() >= probe_due_.load(std::memory_order_relaxed)) {
+    scheduleProbe();
+  }
+  return true;
+}
+
+Server::Checkout Server::takeIdle() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (idle_.empty()) return {};
+  auto connection = std::move(idle_.back());
+  idle_.pop_back();
+  connection->reused = true;
+  return {*this, std::move(connection)};
+}
+
+Server::Checkout Server::connect(const Budget& budget, Connection::Failure& failure) noexcept {
+  {
+    std::unique_lock lock(mutex_);
+    const auto free = [this] { return connections_ < options_.max_connections || !idle_.empty(); };
+    if (!given_back_.wait_until(lock, budget.end(), free)) {
+      failure = {Reason::full,
+                 "all " + std::to_string(options_.max_connections) + " connections are in use"};
+      return {};
+    }
+    if (connections_ >= options_.max_connections) {
+      auto connection = std::move(idle_.back());
+      idle_.pop_back();
+      connection->reused = true;
+      return {*this, std::move(connection)};
+    }
+    ++connections_;
+  }
+  auto connection = open(budget, failure);
+  if (connection) return {*this, std::move(connection)};
+  closedOne();
+  return {};
+}
+
+Server::Checkout Server::takeAlive(const Budget& budget, Connection::Failure& failure) noexcept {
+  Checkout idle = takeIdle();
+  if (idle && idle->isQuiet()) return idle;
+  if (idle) forgetIdle();
+  idle.close();
+  return connect(budget, failure);
+}
+
+void Server::giveBack(std::unique_ptr<Connection> connection) noexcept {
+  bool plan = false;
+  const Millis now = host_.clock().monotonic();
+  {
+    const std::lock_guard lock(mutex_);
+    if (connection->generation != generation_ || stopped_.load(std::memory_order_relaxed)) {
+      --connections_;
+    } else {
+      connection->idle_since = now;
+      idle_.push_back(std::move(connection));
+      plan = !std::exchange(closing_planned_, true);
+    }
+  }
+  given_back_.notify_one();
+  if (plan && !host_.executor().postAt(now + options_.idle_timeout,
+                                       [self = shared_from_this()] { self->closeIdle(); })) {
+    const std::lock_guard lock(mutex_);
+    closing_planned_ = false;
+  }
+}
+
+void Server::closedOne() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    --connections_;
+  }
+  given_back_.notify_one();
+}
+
+void Server::closeIdle() noexcept {
+  std::vector<std::unique_ptr<Connection>> old;
+  const Millis now = host_.clock().monotonic();
+  bool plan = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto is_young = [&](const auto& connection) {
+      return connection->idle_since > now - options_.idle_timeout;
+    };
+    const auto young = std::find_if(idle_.begin(), idle_.end(), is_young);
+    old.assign(std::make_move_iterator(idle_.begin()), std::make_move_iterator(young));
+    idle_.erase(idle_.begin(), young);
+    connections_ -= old.size();
+    plan = !idle_.empty() && !stopped_.load(std::memory_order_relaxed);
+    closing_planned_ = plan;
+  }
+  if (plan && !host_.executor().postAt(now + options_.idle_timeout,
+                                       [self = shared_from_this()] { self->closeIdle(); })) {
+    const std::lock_guard lock(mutex_);
+    closing_planned_ = false;
+  }
+}
+
+void Server::forgetIdle() noexcept {
+  std::vector<std::unique_ptr<Connection>> old;
+  const std::lock_guard lock(mutex_);
+  ++generation_;
+  connections_ -= idle_.size();
+  old.swap(idle_);
+}
+
+std::unique_ptr<Connection> Server::open(const Budget& budget,
+                                         Connection::Failure& failure) noexcept {
+  std::uint64_t generation = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    generation = generation_;
+  }
+  auto connection = Connection::open(endpoint_, options_.connect_timeout, budget, failure);
+  if (!connection) return nullptr;
+  connection->generation = generation;
+  if (!greet(*connection, budget, failure)) return nullptr;
+  return connection;
+}
+
+bool Server::greet(Connection& connection, const Budget& budget,
+                   Connection::Failure& failure) noexcept {
+  static constexpr std::string_view kGreeting = "version\r\nstats settings\r\n";
+  static constexpr std::string_view kItemSize = "STAT item_size_max ";
+  iovec request{const_cast<char*>(kGreeting.data()), kGreeting.size()};
+  failure = {connection.send({&request, 1}, budget), "while it was asked for its version"};
+  if (failure.reason != Reason::none) return false;
+
+  std::string_view line;
+  if (!connection.readLine(line, budget, failure.reason)) return false;
+  if (!line.starts_with("VERSION ")) {
+    failure = {Reason::protocol,
+               "it is no memcached or has too many connections; asked for its "
+               "version it said '" +
+                   printable(line) + "'"};
+    return false;
+  }
+  std::size_t item_size = kDefaultItemSize;
+  for (int lines = 0; lines < 1000; ++lines) {
+    if (!connection.readLine(line, budget, failure.reason)) return false;
+    if (line.starts_with(kItemSize)) {
+      line.remove_prefix(kItemSize.size());
+      std::from_chars(line.data(), line.data() + line.size(), item_size);
+      continue;
+    }
+    if (line.starts_with("STAT ")) continue;
+    // A proxy may not know the command; then the usual size holds.
+    if ((line == "END" || line.starts_with("ERROR")) && connection.received().empty()) {
+      max_value_.store(valueLimit(item_size, options_.max_item_size), std::memory_order_relaxed);
+      failure = {};
+      return true;
+    }
+    break;
+  }
+  failure = {Reason::protocol, "it answered nonsense when it was asked for its settings"};
+  return false;
+}
+
+void Server::succeeded(const Budget& budget) noexcept {
+  breaker_.succeeded();
+  latency_.add(budget.spent());
+}
+
+void Server::refused(Reason reason) noexcept {
+  counts_.errors(reason).fetch_add(1, std::memory_order_relaxed);
+}
+
+void Server::failed(const Connection::Failure& failure, const Budget& budget) noexcept {
+  refused(failure.reason);
+  if (failure.reason == Reason::full) return;
+  if (failure.reason == Reason::timeout && budget.granted() < options_.timeout / 2) return;
+  if (!breaker_.failed()) return;
+  const std::string what = std::string(reasonName(failure.reason)) +
+                           (failure.detail.empty() ? "" : " (" + failure.detail + ")");
+  {
+    const std::lock_guard lock(mutex_);
+    trouble_ = what;
+    trouble_since_ = host_.clock().monotonic();
+  }
+  forgetIdle();
+  host_.log(LogLevel::warning,
+            "memcached " + name() + ": " + what + "; not asked any more until it answers a probe");
+  scheduleProbe();
+}
+
+void Server::scheduleProbe() noexcept {
+  if (stopped_.load(std::memory_order_relaxed)) return;
+  if (probe_pending_.exchange(true, std::memory_order_acq_rel)) return;
+  std::uint32_t dice = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    dice = static_cast<std::uint32_t>(dice_());
+  }
+  const Millis due = host_.clock().monotonic() + breaker_.nextProbe(dice);
+  probe_due_.store(due, std::memory_order_relaxed);
+  if (!host_.executor().postAt(due, [self = shared_from_this()] { self->probe(); })) {
+    probe_pending_.store(false, std::memory_order_release);
+  }
+}
+
+void Server::probe() noexcept {
+  if (stopped_.load(std::memory_order_relaxed)) return;
+  const Budget budget(options_.timeout);
+  Connection::Failure failure;
+  Checkout connection = connect(budget, failure);
+  probe_pending_.store(false, std::memory_order_release);
+  if (!connection) {
+    scheduleProbe();
+    return;
+  }
+  connection.giveBack();
+  breaker_.close();
+  host_.log(LogLevel::info, "memcached " + name() + ": answers again");
+}
+
+std::size_t Server::connections() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return connections_;
+}
+
+std::string Server::trouble() const {
+  if (!breaker_.isOpen()) return {};
+  const std::lock_guard lock(mutex_);
+  return name() + ": " + trouble_ + ", for " +
+         std::to_string((host_.clock().monotonic() - trouble_since_) / 1000) +
+         " s; next probe in " +
+         std::to_string(std::max<Millis>(
+             probe_due_.load(std::memory_order_relaxed) - host_.clock().monotonic(), 0)) +
+         " ms";
+}
+
+void Server::stop() noexcept {
+  stopped_.store(true, std::memory_order_relaxed);
+  forgetIdle();
+}
+
+}  // namespace larder::memcached
