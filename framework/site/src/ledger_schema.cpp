@@ -177,6 +177,7 @@ LedgerSchema::LedgerSchema(sqlite::Connection& connection, std::uint64_t hash) :
   tables_["object_tag"] = {"object_tag", "object_tag", {}, Watch::table};
   tables_["object_fts"] = {"object_fts", "object", {}, Watch::table};
   for (const auto& [name, sql] : existing.virtuals) {
+    virtuals_.push_back(name);
     if (isHostTable(name)) continue;
     addVirtual(name, sql);
     // The text of a full-text table that keeps its own lives in a shadow table, which alone of them

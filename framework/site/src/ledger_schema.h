@@ -40,6 +40,7 @@ class LedgerSchema {
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   /// Null when there is no such table; names compare as SQLite's do.
   [[nodiscard]] const Table* find(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& virtualTables() const noexcept { return virtuals_; }
   /// Statements that make the triggers what they should be; none if they are.
   [[nodiscard]] const std::vector<std::string>& repairs() const noexcept { return repairs_; }
 
@@ -58,6 +59,7 @@ class LedgerSchema {
 
   std::uint64_t hash_;
   std::map<std::string, Table, NoCase> tables_;
+  std::vector<std::string> virtuals_;
   std::vector<std::string> repairs_;
 };
 

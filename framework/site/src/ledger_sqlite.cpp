@@ -154,6 +154,11 @@ void SqliteLedger::detach() noexcept {
   if (connected_) retired_.push_back(std::move(connected_));
 }
 
+bool SqliteLedger::attached() {
+  const std::lock_guard lock(mutex_);
+  return connected_ != nullptr;
+}
+
 bool SqliteLedger::fileMoved() {
   const std::lock_guard lock(mutex_);
   return !connected_ || connected_->connection.moved();
@@ -209,14 +214,14 @@ SqliteLedger::Finding SqliteLedger::drain() {
 
 SqliteLedger::Finding SqliteLedger::apply(const LedgerHead& head, const Mark& mark, bool exact) {
   const auto known_seq = known().as_of;
-  std::vector<Era> eras;
-  const bool new_era = eras_.empty() || head.era.id != eras_.back().id;
-  if (new_era) eras = readEras();
   const auto mine = eras_.empty() ? 0 : eras_.back().id;
-  const bool continues =
-      !loaded_ || (!rewound_ && head.seq >= known_seq &&
-                   (!new_era || std::any_of(eras.begin(), eras.end(),
-                                            [&](const Era& e) { return e.id == mine; })));
+  std::vector<Era> eras;
+  const bool new_era = head.era.id != mine;
+  if (new_era) eras = readEras();
+  const bool mine_holds =
+      !new_era || mine == 0 ||
+      std::any_of(eras.begin(), eras.end(), [&](const Era& e) { return e.id == mine; });
+  const bool continues = !loaded_ || (!rewound_ && head.seq >= known_seq && mine_holds);
   auto batch = continues ? readRows(head.seq) : std::nullopt;
   if (!batch) {
     if (!rewound_) database_.rewinds.fetch_add(1, std::memory_order_relaxed);

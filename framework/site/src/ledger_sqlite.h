@@ -70,6 +70,7 @@ class SqliteLedger final : public Ledger {
   void attach();
   /// Until attach(): nothing can be observed.
   void detach() noexcept;
+  [[nodiscard]] bool attached();
   /// Makes all that is committed known. Throws StoreError.
   Finding drain();
   /// The file that is open is no longer the one at the path.

@@ -44,6 +44,16 @@ void Reader::begin(LedgerSchemaCache& schemas) {
   // then.
   queries_.clear();
   schema_ = schemas.get(connection_);
+  connectVirtualTables();
+}
+
+// SQLite connects a virtual table when a statement first names it, and what the table's module does
+// then is more than an app's statement may.
+void Reader::connectVirtualTables() {
+  for (const auto& table : schema_->virtualTables())
+    sqlite::Statement(connection_, "SELECT 1 FROM " + sqlite::quotedName(table));
+  for (const char* function : {"json_each", "json_tree"})
+    sqlite::Statement(connection_, std::string("SELECT 1 FROM ") + function + "('[]')");
 }
 
 void Reader::end() noexcept {

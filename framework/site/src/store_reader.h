@@ -51,6 +51,7 @@ class Reader {
  private:
   [[nodiscard]] sqlite::ConnectionOptions options(const Database& database);
   [[nodiscard]] Query prepare(std::string_view sql);
+  void connectVirtualTables();
 
   const Clock& clock_;
   std::uint64_t generation_;

@@ -199,7 +199,10 @@ bool Writer::lostHistory(const Note& note) {
 
 // The file at the path may have been replaced since the last write.
 void Writer::followFile() {
-  if (connected_ && !connected_->connection.moved()) return;
+  if (connected_ && !connected_->connection.moved()) {
+    if (!ledger_.attached()) ledger_.attach();
+    return;
+  }
   if (!std::filesystem::exists(database_.file)) {
     ledger_.detach();
     throw StoreError(database_.file.string() + ": gone; put the file back or restart the server");

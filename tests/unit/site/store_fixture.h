@@ -19,9 +19,11 @@
 
 namespace larder::site {
 
-/// Runs statements in the sqlite3 shell, as another program would; what it printed.
-inline std::string shell(const std::string& file, const std::string& sql) {
-  auto process = larder::testing::Process::start("sqlite3", {file, sql}, {.package = "sqlite3"});
+/// Runs statements and dot commands in the sqlite3 shell, as another program would; what it
+/// printed.
+inline std::string shell(const std::string& file, std::vector<std::string> commands) {
+  commands.insert(commands.begin(), file);
+  auto process = larder::testing::Process::start("sqlite3", commands, {.package = "sqlite3"});
   if (!process) throw std::runtime_error(process.error().message);
   if (const auto status = process->wait(); status != 0)
     throw std::runtime_error("sqlite3: " + process->output());
@@ -36,7 +38,7 @@ struct Reading {
   Recorder recorder;
 
   [[nodiscard]] std::vector<ScopeId> ids() const {
-    std::vector<ScopeId> ids;
+    std::vector<ScopeId> ids{scopeId(kSiteScope)};  // every entry carries it (L5)
     for (const auto& name : recorder.scopes()) ids.push_back(scopeId(name));
     return ids;
   }
@@ -64,7 +66,9 @@ class StoreTest : public ::testing::Test {
   }
 
   [[nodiscard]] std::string file() const { return dir_.file("var/site.db"); }
-  std::string outside(const std::string& sql) { return shell(file(), sql); }
+  std::string outside(const std::string& sql) { return shell(file(), {sql}); }
+  /// A change that no trigger sees.
+  void sly(const std::string& sql) { shell(file(), {".dbconfig enable_trigger off", sql}); }
 
   Receipt create(const std::string& path, const std::string& title = "",
                  std::vector<std::string> tags = {}) {
