@@ -123,6 +123,7 @@ int main(int argc, char** argv) {
   }
   larder::testing::currentSubject() = &*subject;
   int count = static_cast<int>(rest.size());
+  rest.push_back(nullptr);  // as main() gets it
   ::testing::InitGoogleTest(&count, rest.data());
   return report(*subject, RUN_ALL_TESTS());
 }
