@@ -1,13 +1,12 @@
 #include "lua_value.h"
 
-#include <Poco/UTF8Encoding.h>
-
 #include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "lua_library.h"
 #include "lua_machine.h"
+#include "utf8.h"
 
 namespace larder::site {
 namespace {
@@ -225,22 +224,6 @@ void mark(lua_State* lua, int index, const char* mark) {
   lua_setmetatable(lua, index);
 }
 
-bool isUtf8(std::string_view text) {
-  const auto* at = reinterpret_cast<const unsigned char*>(text.data());
-  const auto* end = at + text.size();
-  while (at < end) {
-    if (*at < 0x80) {
-      ++at;
-      continue;
-    }
-    // Lead bytes of two to four; Poco knows the exact table, but looks further than the text.
-    const int size = *at >= 0xF0 ? 4 : *at >= 0xE0 ? 3 : 2;
-    if (end - at < size || !Poco::UTF8Encoding::isLegal(at, size)) return false;
-    at += size;
-  }
-  return true;
-}
-
 Tree objectTree(const Object& object) {
   Tree::List tags(object.tags.begin(), object.tags.end());
   Tree tree = Tree::map();
@@ -278,7 +261,7 @@ class Converter {
         return static_cast<double>(lua_tonumber(lua_, index));
       case LUA_TSTRING: {
         const std::string_view text = stringAt(index);
-        return isUtf8(text) ? Tree(text) : Tree(Tree::Bytes{std::string(text)});
+        return validUtf8(text) == text.size() ? Tree(text) : Tree(Tree::Bytes{std::string(text)});
       }
       case LUA_TTABLE:
         return convertTable(lua_absindex(lua_, index));
