@@ -1,4 +1,5 @@
 #include "larder/server/config.h"
+#include "larder/view.h"
 
 #include <algorithm>
 #include <fstream>
@@ -43,7 +44,7 @@ Settings::Value valueOf(const SettingSpec& spec, const Settings& settings) {
 /// Whether a path is written as canonicalPath() would write it, without a view.
 bool isCanonical(std::string_view path) {
   std::string scratch;
-  const cache::CanonicalPath canonical = cache::canonicalPath(cache::encodePath(path), scratch);
+  const cache::CanonicalPath canonical = cache::canonicalPath(urlPath(path), scratch);
   return canonical.status == cache::PathStatus::ok && canonical.view.empty() &&
          canonical.full == path;
 }

@@ -1,4 +1,5 @@
 #include "larder/server/importer.h"
+#include "larder/view.h"
 
 #include <algorithm>
 #include <fstream>
@@ -36,6 +37,20 @@ bool isMarkdown(std::string_view name) {
          lowerCase(std::string(name.substr(name.size() - kExtension.size()))) == kExtension;
 }
 
+std::string_view stemOf(std::string_view name) {
+  return name.substr(0, name.size() - kExtension.size());
+}
+
+bool isDots(std::string_view name) {
+  return name == "." || name == "..";
+}
+
+/// Without its ending, unless that leaves what no path may hold: "..md" is about a command named
+/// ".".
+std::string pageName(std::string_view file_name) {
+  return std::string(isDots(stemOf(file_name)) ? file_name : stemOf(file_name));
+}
+
 std::string join(std::string_view parent, std::string_view name) {
   return parent == "/" ? '/' + std::string(name) : std::string(parent) + '/' + std::string(name);
 }
@@ -46,7 +61,7 @@ std::string_view lastSegment(std::string_view path) {
 
 bool isCanonicalPath(std::string_view path) {
   std::string scratch;
-  const std::string encoded = cache::encodePath(path);
+  const std::string encoded = urlPath(path);
   const auto canonical = cache::canonicalPath(encoded, scratch);
   return canonical.status == cache::PathStatus::ok && canonical.object == path &&
          canonical.view.empty();
@@ -98,11 +113,11 @@ class Import {
     sources_.try_emplace(path);
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
       const std::string name = entry.path().filename().string();
-      if (name.starts_with('.') || entry.is_symlink()) continue;
+      if (entry.is_symlink()) continue;
       const bool is_folder = entry.is_directory();
       if (!is_folder && !(entry.is_regular_file() && isMarkdown(name))) continue;
-      const std::string own =
-          join(path, is_folder ? name : name.substr(0, name.size() - kExtension.size()));
+      if (name.starts_with('.') && (is_folder || !isDots(stemOf(name)))) continue;
+      const std::string own = join(path, is_folder ? name : pageName(name));
       if (!isCanonicalPath(own)) {
         refuse(entry.path(), "no path of a site can hold this name; rename it");
         continue;
@@ -211,7 +226,7 @@ class Import {
     const auto slash = from.rfind('/');
     std::string scratch;
     const std::string raw =
-        '/' + (slash == std::string::npos ? "" : cache::encodePath(from.substr(0, slash)) + '/') +
+        '/' + (slash == std::string::npos ? "" : urlPath(from.substr(0, slash)) + '/') +
         std::string(file);
     const auto resolved = cache::canonicalPath(raw, scratch);
     if (resolved.status != cache::PathStatus::ok && resolved.status != cache::PathStatus::redirect)
@@ -219,7 +234,7 @@ class Import {
     const std::string_view relative = resolved.full.substr(1);
     for (const auto* known : {&targets_, &folders_}) {
       if (const auto found = known->find(relative); found != known->end())
-        return cache::encodePath(found->second) + std::string(tail);
+        return urlPath(found->second) + std::string(tail);
     }
     return std::nullopt;
   }

@@ -1,4 +1,5 @@
 #include "larder/server/management.h"
+#include "larder/view.h"
 
 #include <sodium.h>
 
@@ -66,7 +67,7 @@ Result<ReportQuery> readQuery(std::string_view text) {
         return Error{"entries must be a number up to " + std::to_string(kMostEntries)};
     } else if (param.name == "under") {
       std::string scratch;
-      const std::string encoded = cache::encodePath(param.value);
+      const std::string encoded = urlPath(param.value);
       const auto path = cache::canonicalPath(encoded, scratch);
       if (path.status != cache::PathStatus::ok) return Error{"under must be a path of the site"};
       query.under = path.full;

@@ -150,6 +150,7 @@ TEST_F(Importer, LeavesOutNamesThatNoPathMayHold) {
 
 TEST_F(Importer, PassesOverHiddenFilesAndOtherKinds) {
   pages_.write(".git/x.md", "# x\n");
+  pages_.write(".hidden.md", "# x\n");
   pages_.write("picture.png", "x");
   const ImportReport report = import();
   EXPECT_EQ(report.pages(), 0U);
@@ -162,6 +163,12 @@ TEST_F(Importer, TakesNamesOfAnyCharacters) {
   EXPECT_EQ(import().created, 6U);
   EXPECT_TRUE(open("/handbook/%"));
   EXPECT_TRUE(open("/handbook/\u00e9"));
+}
+
+TEST_F(Importer, PageNamedByADotKeepsItsEnding) {
+  pages_.write("..md", "# .\n");
+  EXPECT_EQ(import().created, 1U);
+  EXPECT_TRUE(open("/handbook/..md"));
 }
 
 TEST_F(Importer, PageAndFolderOfOneNameAreOneObject) {
