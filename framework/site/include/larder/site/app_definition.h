@@ -50,6 +50,8 @@ struct ViewDefinition {
   /// Shared by all threads. Null only in a folder's definition whose library is not yet added.
   std::shared_ptr<View> view;
   ViewCaching caching;
+  /// Views that it calls and that check() can know of: a template's model and includes.
+  std::vector<std::string> uses;
   /// Absolute paths of the files it was made from: its own first, then what that includes.
   std::vector<std::string> files;
   /// Where it is defined, for messages: "app.toml:12" or the library's name.
@@ -93,13 +95,13 @@ struct AppDefinition {
                                                    std::string_view type) const;
   [[nodiscard]] const TypeDefinition* findType(std::string_view name) const;
 
-  /// Adds what the app's library defines. A view that the folder declares with kind "native" keeps
-  /// its permission and caching and gets the library's code. An error names both places: a view,
-  /// action or type defined twice, a declared view that the library lacks, a name that nothing
-  /// defines.
+  /// Adds what the app's library defines, then check(). A view that the folder declares with kind
+  /// "native", or an action that it declares, keeps its permission and caching and gets the
+  /// library's code. The library's routes come after the folder's. An error names both places: a
+  /// view, action or type defined twice, a declared view that the library lacks.
   [[nodiscard]] Result<> addNative(AppDefinition native);
-  /// Whether routes, types and views fit together. Done by addNative; for a folder without a
-  /// library by its loader.
+  /// Whether it fits together: every view has code, every name that types, routes and templates
+  /// mention is defined, schema versions have no gaps.
   [[nodiscard]] Result<> check() const;
 };
 
