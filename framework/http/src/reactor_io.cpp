@@ -15,16 +15,22 @@ bool wouldBlock(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
 
-ssize_t sendParts(int fd, iovec* parts, std::size_t count) {
-  msghdr message{};
-  message.msg_iov = parts;
-  message.msg_iovlen = count;
-  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
-}
+// A body up to this size goes out in one piece with its head: copying it is cheaper than sending
+// two.
+constexpr std::size_t kCopiedBody = 4096;
 
 iovec partOf(std::string_view text) {
   // sendmsg() only reads, but its type does not say so.
   return {const_cast<char*>(text.data()), text.size()};
+}
+
+ssize_t sendBoth(int fd, std::string_view head, std::string_view body) {
+  if (body.empty()) return ::send(fd, head.data(), head.size(), MSG_NOSIGNAL);
+  std::array<iovec, 2> parts{partOf(head), partOf(body)};
+  msghdr message{};
+  message.msg_iov = parts.data();
+  message.msg_iovlen = parts.size();
+  return ::sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
 // Takes up to `size` bytes off the front and reduces `size` by as many.
@@ -146,8 +152,8 @@ void Reactor::keepIncoming(Connection& c) {
 
 bool Reactor::keepInput(Connection& c, std::string_view data) {
   if (data.empty()) {
-    if (c.input.capacity() > sizeof(std::string)) std::string().swap(c.input);
-    c.input.clear();
+    // An idle connection keeps no memory.
+    if (!c.input.empty()) std::string().swap(c.input);
   } else if (c.input.empty()) {
     c.input.assign(data);
   } else {
@@ -260,31 +266,28 @@ bool Reactor::answerSent(Connection& c, Sent sent) {
 // Sends what the socket takes; the rest goes into the connection's outgoing answer.
 Reactor::Sent Reactor::transmit(Connection& c, Method method, int minor_version,
                                 Response& response) {
-  scratch_head_.clear();
+  scratch_head_.assign(response.storedHead());
   appendHead(scratch_head_, response,
              {.date_line = date_line_.text(),
               .minor_version = minor_version,
               .keep_alive = !c.close_after_answer});
-  std::string_view stored = response.storedHead();
-  std::string_view made = scratch_head_;
   std::string_view body =
       sendsBody(method, response.status()) ? response.body() : std::string_view();
-
-  std::array<iovec, 3> parts{};
-  std::size_t count = 0;
-  for (const std::string_view part : {stored, made, body}) {
-    if (!part.empty()) parts[count++] = partOf(part);
+  if (body.size() <= kCopiedBody) {
+    scratch_head_.append(body);
+    body = {};
   }
-  const ssize_t result = sendParts(c.fd, parts.data(), count);
+  std::string_view head = scratch_head_;
+
+  const ssize_t result = sendBoth(c.fd, head, body);
   if (result < 0 && !wouldBlock(errno)) return Sent::failed;
   std::size_t sent = result < 0 ? 0 : static_cast<std::size_t>(result);
   bytes_sent_.add(sent);
-  if (sent == stored.size() + made.size() + body.size()) return Sent::all;
+  if (sent == head.size() + body.size()) return Sent::all;
 
   auto out = std::make_unique<OutgoingAnswer>();
-  takeFront(stored, sent);
-  takeFront(made, sent);
-  out->head.append(stored).append(made);
+  takeFront(head, sent);
+  out->head = head;
   if (!body.empty()) {
     response.makeDurable();
     out->holder = response.takeHolder();
@@ -298,8 +301,7 @@ Reactor::Sent Reactor::transmit(Connection& c, Method method, int minor_version,
 
 bool Reactor::onWritable(Connection& c) {
   OutgoingAnswer& out = *c.outgoing;
-  std::array<iovec, 2> parts{partOf(out.head), partOf(out.body)};
-  const ssize_t result = sendParts(c.fd, parts.data(), parts.size());
+  const ssize_t result = sendBoth(c.fd, out.head, out.body);
   if (result < 0) {
     if (wouldBlock(errno)) return true;
     close(c);

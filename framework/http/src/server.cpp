@@ -1,6 +1,7 @@
 #include "larder/http/server.h"
 
 #include <Poco/Exception.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -17,11 +18,22 @@
 #include "worker_pool.h"
 
 namespace larder::http {
+namespace {
+
+// Open files that connections leave to databases, logs and other servers' clients.
+constexpr std::size_t kReservedFiles = 256;
+
+std::string addressOf(const ServerOptions& options) {
+  const bool ipv6 = options.host.find(':') != std::string::npos;
+  return (ipv6 ? "[" + options.host + "]" : options.host) + ":" + std::to_string(options.port);
+}
+
+}  // namespace
 
 class Server::Impl {
  public:
   Impl(const ServerOptions& options, Handler& handler, const Clock& clock)
-      : options_(withMinima(options)),
+      : options_(feasible(options)),
         listener_(options_.host, options_.port, options_.backlog, options_.reuse_port,
                   options_.reactors),
         workers_(options_.workers, options_.queue_limit) {
@@ -60,9 +72,16 @@ class Server::Impl {
   }
 
  private:
-  static ServerOptions withMinima(ServerOptions options) {
+  // What the threads and the process's limit of open files allow.
+  static ServerOptions feasible(ServerOptions options) {
     options.reactors = std::max(options.reactors, 1U);
     options.workers = std::max(options.workers, 1U);
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur != RLIM_INFINITY) {
+      const std::size_t limit = files.rlim_cur;
+      const std::size_t reserved = std::min<std::size_t>(kReservedFiles, limit / 2);
+      options.max_connections = std::min(options.max_connections, limit - reserved);
+    }
     return options;
   }
 
@@ -104,7 +123,7 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::start(const ServerOptions& options, Handler& handler,
                                               const Clock& clock) {
-  const std::string address = options.host + ":" + std::to_string(options.port);
+  const std::string address = addressOf(options);
   try {
     return std::unique_ptr<Server>(new Server(std::make_unique<Impl>(options, handler, clock)));
   } catch (const Poco::Exception& failure) {

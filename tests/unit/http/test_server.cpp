@@ -1,7 +1,5 @@
 #include "test_server.h"
 
-#include <time.h>
-
 #include <charconv>
 #include <chrono>
 #include <stdexcept>
@@ -12,25 +10,12 @@
 namespace larder::http::test {
 namespace {
 
-Millis read(clockid_t id) {
-  timespec now{};
-  ::clock_gettime(id, &now);
-  return now.tv_sec * 1000 + now.tv_nsec / 1'000'000;
-}
-
 std::string storedHead(std::size_t length) {
   return "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: " +
          std::to_string(length) + "\r\nX-Stored: yes\r\n";
 }
 
 }  // namespace
-
-Millis SystemClock::monotonic() const noexcept {
-  return read(CLOCK_MONOTONIC);
-}
-Millis SystemClock::wall() const noexcept {
-  return read(CLOCK_REALTIME);
-}
 
 class TestHandler::Hold {
  public:

@@ -8,17 +8,10 @@
 #include <mutex>
 #include <string>
 
-#include "larder/clock.h"
+#include "larder/cache/system_clock.h"
 #include "larder/http/server.h"
 
 namespace larder::http::test {
-
-/// The machine's clocks; for live servers, whose sockets know no other time.
-class SystemClock final : public Clock {
- public:
-  [[nodiscard]] Millis monotonic() const noexcept override;
-  [[nodiscard]] Millis wall() const noexcept override;
-};
 
 /// Fast path: /hit and /head-of-hit answer a stored page, /big a stored page of kBigSize bytes,
 /// /fast-bad a header with a line end. Workers: /probe counts, /echo gives the body back, /header

@@ -39,8 +39,8 @@ struct ServerOptions {
   std::size_t queue_limit = 1000;
   Millis queue_deadline = 10'000;  ///< waiting for a worker; then 503
 
-  /// Per process. Past it the longest idle one makes room, if it has been idle for `least_idle`;
-  /// else those who connect wait in the backlog.
+  /// Per process, and never more than its limit of open files allows. Past it the longest idle one
+  /// makes room, if it has been idle for `least_idle`; else those who connect wait in the backlog.
   std::size_t max_connections = 20'000;
   Millis least_idle = 1'000;
   Millis head_deadline = 10'000;  ///< from connecting, or from the first byte on
