@@ -1,6 +1,7 @@
 // A small correct byte cache in the memory of this process, shared by all instances, and by its
 // setting `fault` a wrong one for each way that the conformance kit must notice.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -40,9 +41,9 @@ class TestStore final : public ByteCache {
     std::string_view data = *item->value;
     if (is("text_only")) data = data.substr(0, data.find('\0'));
     if (is("borrows")) {
-      static std::string lent;
-      lent = data;
-      return {Status::hit, {nullptr, lent}, Reason::none};
+      static std::array<char, kLargest> lent;
+      data.copy(lent.data(), lent.size());
+      return {Status::hit, {nullptr, {lent.data(), data.size()}}, Reason::none};
     }
     return {Status::hit, {item->value, data}, Reason::none};
   }
