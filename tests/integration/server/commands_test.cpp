@@ -1,0 +1,169 @@
+// The program's commands and exit statuses.
+#include <Poco/Net/ServerSocket.h>
+
+#include <algorithm>
+
+#include "installation.h"
+
+namespace larder::server {
+namespace {
+
+class Commands : public Installation {
+ protected:
+  /// `larder serve` ends with status 2 and one message, which holds `text`.
+  void expectRefusal(const std::string& text, std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"serve", conf_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Finished finished = run(arguments);
+    EXPECT_EQ(finished.status, 2) << finished.output;
+    EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
+    EXPECT_EQ(std::ranges::count(finished.output, '\n'), 1) << finished.output;
+  }
+};
+
+constexpr const char* kFast = "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\ndefault = true\n";
+
+TEST_F(Commands, VersionIsPrinted) {
+  const Finished finished = run({"version"});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_TRUE(finished.output.starts_with("larder ")) << finished.output;
+}
+
+TEST_F(Commands, UnknownCommandIsAStartUpError) {
+  const Finished finished = run({"sreve"});
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_NE(finished.output.find("did you mean 'serve'"), std::string::npos);
+}
+
+TEST_F(Commands, WrongTomlIsAStartUpError) {
+  dir_.write("larder.toml", "[http]\nport = 1 2\n");
+  expectRefusal(conf_ + ":2: not valid TOML");
+}
+
+TEST_F(Commands, UnknownKeyIsAStartUpError) {
+  dir_.write("larder.toml", "[http]\nprot = 1\n");
+  expectRefusal(conf_ + ":2: unknown setting 'prot'; did you mean 'port'?");
+}
+
+TEST_F(Commands, UnknownPluginIsAStartUpError) {
+  configure("[[manager]]\nid = \"fast\"\ntype = \"RAMCahce\"\n");
+  expectRefusal("manager 'fast' (RAMCahce)");
+}
+
+TEST_F(Commands, WrongPluginSettingIsAStartUpError) {
+  configure(std::string(kFast) + "max_size = \"64 parsecs\"\n");
+  expectRefusal("'max_size'");
+}
+
+TEST_F(Commands, PortInUseIsAStartUpError) {
+  const Poco::Net::ServerSocket taken(Poco::Net::SocketAddress("127.0.0.1", port_));
+  expectRefusal("cannot listen on 127.0.0.1:" + std::to_string(port_));
+}
+
+TEST_F(Commands, PortInUseIsAStartUpErrorOfSeveralProcesses) {
+  const Poco::Net::ServerSocket taken(Poco::Net::SocketAddress("127.0.0.1", port_));
+  expectRefusal("cannot listen on 127.0.0.1:" + std::to_string(port_), {"--processes", "2"});
+}
+
+TEST_F(Commands, ManagementPortInUseIsAStartUpError) {
+  const Poco::Net::ServerSocket taken(Poco::Net::SocketAddress("127.0.0.1", management_port_));
+  expectRefusal("management port: cannot listen on");
+}
+
+TEST_F(Commands, DataFolderThatCannotBeWrittenIsAStartUpError) {
+  const std::string file = dir_.write("file", "x");
+  expectRefusal(file, {"-D", "site.data=" + file + "/var"});
+}
+
+TEST_F(Commands, DamagedDatabaseIsAStartUpError) {
+  dir_.write("var/site.db", std::string(8192, 'x'));
+  expectRefusal("site.db");
+}
+
+TEST_F(Commands, DamagedDatabaseIsToldOnceBySeveralProcesses) {
+  dir_.write("var/site.db", std::string(8192, 'x'));
+  expectRefusal("site.db", {"--processes", "2"});
+}
+
+TEST_F(Commands, MissingAppIsAStartUpError) {
+  configure("[[app]]\nmount = \"/x\"\nlibrary = \"nothing.so\"\n");
+  expectRefusal("nothing.so");
+}
+
+TEST_F(Commands, Semantics42_CheckShowsWhereEachSettingIsFrom) {
+  configure(std::string(kFast) + "max_age = \"10m\"\n[[rule]]\npath = \"/a/**\"\njitter = 0.5\n");
+  const Finished finished = run({"check", conf_, "-D", "manager.fast.max_size=64M"});
+  EXPECT_EQ(finished.status, 0) << finished.output;
+  for (const char* text : {"/a/**", "fast at /", "\"10m\"", "larder.toml:13", "0.5",
+                           "larder.toml:16", "-D manager.fast.max_size=64M"}) {
+    EXPECT_NE(finished.output.find(text), std::string::npos) << text << '\n' << finished.output;
+  }
+}
+
+TEST_F(Commands, CheckOfAWrongFileEndsWithItsMessage) {
+  configure("[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\nmax_size = 5\n");
+  const Finished finished = run({"check", conf_});
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_NE(finished.output.find("larder.toml:12: 'max_size'"), std::string::npos)
+      << finished.output;
+}
+
+TEST_F(Commands, CheckTakesEveryShippedConfiguration) {
+  const auto process = testing::Process::start(test::serverBinary(), {"check", "conf/larder.toml"},
+                                               {.directory = test::sourceDir()});
+  ASSERT_TRUE(process) << process.error().message;
+  auto running = std::move(const_cast<testing::Process&>(*process));
+  EXPECT_EQ(running.wait(), 0) << running.output();
+}
+
+TEST_F(Commands, ImportTellsWhatItDid) {
+  dir_.write("pages/a.md", "# A\n");
+  dir_.write("pages/sub/b.md", "# B\n");
+  const Finished finished = run({"import", dir_.file("pages"), "--to", "/handbook", "-c", conf_});
+  EXPECT_EQ(finished.status, 0) << finished.output;
+  EXPECT_NE(finished.output.find("2 new, 0 changed, 0 unchanged"), std::string::npos)
+      << finished.output;
+  EXPECT_NE(finished.output.find("pages/second"), std::string::npos) << finished.output;
+}
+
+TEST_F(Commands, ImportNamesAFileThatIsNotUtf8AndGoesOn) {
+  dir_.write("pages/a.md", "# A\n");
+  dir_.write("pages/bad.md", "# \xff\n");
+  const Finished finished = run({"import", dir_.file("pages"), "--to", "/handbook", "-c", conf_});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.output.find(dir_.file("pages/bad.md") + ": not UTF-8"), std::string::npos)
+      << finished.output;
+  EXPECT_NE(finished.output.find("1 new"), std::string::npos) << finished.output;
+}
+
+TEST_F(Commands, ImportOfWhatIsNoFolderIsAStartUpError) {
+  EXPECT_EQ(run({"import", dir_.file("none"), "--to", "/x", "-c", conf_}).status, 2);
+}
+
+TEST_F(Commands, UserWithoutPasswordIsRefused) {
+  const Finished finished = run({"user", "add", "anna", "-c", conf_});
+  EXPECT_EQ(finished.status, 2);
+  EXPECT_NE(finished.output.find("--password-stdin"), std::string::npos);
+}
+
+TEST_F(Commands, UserAddedIsListed) {
+  auto shell = testing::Process::start(
+      "/bin/sh", {"-c",
+                  "echo 'correct horse' | \"$0\" user add anna --name Anna --role editor "
+                  "--password-stdin -c \"$1\"",
+                  test::serverBinary(), conf_});
+  ASSERT_TRUE(shell) << shell.error().message;
+  ASSERT_EQ(shell->wait(), 0) << shell->output();
+  const Finished finished = run({"user", "list", "-c", conf_});
+  EXPECT_EQ(finished.status, 0);
+  EXPECT_NE(finished.output.find("anna\tAnna\teditor"), std::string::npos) << finished.output;
+}
+
+TEST_F(Commands, StatsWithoutAServerSaysSo) {
+  const Finished finished = run({"stats", "-c", conf_});
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.output.find("management.token"), std::string::npos) << finished.output;
+}
+
+}  // namespace
+}  // namespace larder::server
