@@ -243,9 +243,9 @@ void Statement::bind(int index, std::string_view text) {
   check(sqlite3_bind_text64(handle(), index, text.data() ? text.data() : "", text.size(),
                             SQLITE_TRANSIENT, SQLITE_UTF8));
 }
-void Statement::bindBytes(int index, std::string_view bytes) {
-  check(sqlite3_bind_blob64(handle(), index, bytes.data() ? bytes.data() : "", bytes.size(),
-                            SQLITE_TRANSIENT));
+void Statement::bind(int index, Bytes bytes) {
+  check(sqlite3_bind_blob64(handle(), index, bytes.data.data() ? bytes.data.data() : "",
+                            bytes.data.size(), SQLITE_TRANSIENT));
 }
 
 void Statement::bind(int index, const Tree& value) {
@@ -255,7 +255,7 @@ void Statement::bind(int index, const Tree& value) {
         if constexpr (std::is_same_v<V, bool>) {
           bind(index, std::int64_t{v});
         } else if constexpr (std::is_same_v<V, Tree::Bytes>) {
-          bindBytes(index, v.data);
+          bind(index, Bytes{v.data});
         } else if constexpr (std::is_same_v<V, Tree::List> || std::is_same_v<V, Tree::Map>) {
           bind(index, encodeJson(Document::from(value).root()));
         } else {

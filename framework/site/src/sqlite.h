@@ -39,7 +39,7 @@ class Error : public StoreError {
 };
 
 struct ConnectionOptions {
-  std::filesystem::path file;
+  std::filesystem::path file = {};
   bool read_only = false;
   bool full_sync = false;
   Millis busy_timeout = 5'000;
@@ -47,7 +47,7 @@ struct ConnectionOptions {
   /// authorizer expires every statement of the connection. Outlives the connection.
   class Access* access = nullptr;
   /// Called every few thousand steps of a statement; true interrupts it.
-  std::function<bool()> interrupt;
+  std::function<bool()> interrupt = {};
 };
 
 /// An authorizer. authorize() returns SQLITE_OK or SQLITE_DENY and must not throw.
@@ -123,6 +123,11 @@ class Rows {
   Statement* statement_;
 };
 
+/// Bound as a blob.
+struct Bytes {
+  std::string_view data;
+};
+
 /// Prepared once, run often.
 class Statement {
  public:
@@ -157,7 +162,7 @@ class Statement {
   void bind(int index, std::string_view text);
   void bind(int index, const char* text) { bind(index, std::string_view(text)); }
   void bind(int index, const std::string& text) { bind(index, std::string_view(text)); }
-  void bindBytes(int index, std::string_view bytes);
+  void bind(int index, Bytes bytes);
   /// Booleans as 0 and 1, lists and maps as JSON text.
   void bind(int index, const Tree& value);
 

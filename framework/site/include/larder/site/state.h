@@ -29,10 +29,10 @@ namespace larder::site {
 
 struct StateOptions {
   /// Made if it is missing; holds state.db and state.lock.
-  std::filesystem::path data_dir;
+  std::filesystem::path data_dir = {};
   /// Outlives the state.
   const Clock* clock = nullptr;
-  LogFunction log;
+  LogFunction log = {};
   Millis session_lifetime = 14LL * 24 * 3600 * 1000;  ///< since its last use, ms
   /// Wrong passwords within `throttle_window` ms after which a log-in name or an address has to
   /// wait: a second, then twice as long each time, up to the window.

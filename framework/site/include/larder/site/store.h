@@ -41,12 +41,12 @@ using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 struct StoreOptions {
   /// Made if it is missing; holds site.db, its -wal and -shm, and site.lock.
-  std::filesystem::path data_dir;
+  std::filesystem::path data_dir = {};
   /// Outlives the store.
   const Clock* clock = nullptr;
   /// With one, which outlives the store, the store calls maintain() on it once a second.
   Executor* executor = nullptr;
-  LogFunction log;
+  LogFunction log = {};
   /// Each commit waits for the disk (0.3 ms instead of 0.03 ms). Without it a power loss may take
   /// back the last commits, never the file's integrity; what was cached of them becomes invalid.
   bool full_sync = false;

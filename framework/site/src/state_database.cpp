@@ -1,0 +1,130 @@
+#include "state_database.h"
+
+#include <system_error>
+
+namespace larder::site {
+
+namespace {
+
+constexpr std::int64_t kApplicationId = 0x4c524453;  // "LRDS"
+constexpr std::int64_t kFormat = 1;
+
+constexpr const char* kTables = R"sql(
+CREATE TABLE user(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  login TEXT NOT NULL UNIQUE COLLATE NOCASE,
+  name TEXT NOT NULL,
+  password TEXT NOT NULL,
+  roles TEXT NOT NULL);
+CREATE TABLE session(
+  token BLOB PRIMARY KEY,
+  user INTEGER REFERENCES user(id) ON DELETE CASCADE,
+  csrf TEXT NOT NULL,
+  expires INTEGER NOT NULL) WITHOUT ROWID;
+CREATE INDEX session_by_user ON session(user);
+CREATE INDEX session_by_expiry ON session(expires);
+CREATE TABLE session_value(
+  token BLOB NOT NULL REFERENCES session(token) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY(token, name)) WITHOUT ROWID;
+CREATE TABLE attempt(
+  key TEXT PRIMARY KEY,
+  failures INTEGER NOT NULL,
+  last INTEGER NOT NULL,
+  until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE learned(view TEXT NOT NULL, name TEXT NOT NULL, PRIMARY KEY(view, name)) WITHOUT ROWID;
+CREATE TABLE setting(key TEXT PRIMARY KEY, value TEXT NOT NULL, at INTEGER NOT NULL,
+  by TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE small(space TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,
+  PRIMARY KEY(space, key)) WITHOUT ROWID;
+)sql";
+
+void prepareFile(sqlite::Connection& connection, const std::filesystem::path& file) {
+  const auto application = connection.integer("PRAGMA application_id");
+  const auto format = connection.integer("PRAGMA user_version");
+  if (application == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0) {
+    sqlite::Transaction transaction(connection, true);
+    connection.exec(kTables);
+    connection.exec("PRAGMA application_id=" + std::to_string(kApplicationId));
+    connection.exec("PRAGMA user_version=" + std::to_string(kFormat));
+    transaction.commit();
+    return;
+  }
+  if (application != kApplicationId || format != kFormat) {
+    throw StoreError(file.string() + ": not a state file of this version (format " +
+                     std::to_string(format) + ", known is " + std::to_string(kFormat) +
+                     "); run the version that wrote it, or another data folder");
+  }
+  if (const auto result = connection.text("PRAGMA quick_check(1)"); result != "ok") {
+    throw StoreError(file.string() + ": damaged (" + result +
+                     "); restore a backup, or remove the file: users, sessions and settings "
+                     "changed while running are lost then, content is not");
+  }
+}
+
+}  // namespace
+
+StateDatabase::StateDatabase(StateOptions options)
+    : options_(std::move(options)), file_(options_.data_dir / "state.db") {
+  if (!options_.clock) throw StoreError("the state needs a clock");
+  std::error_code error;
+  std::filesystem::create_directories(options_.data_dir, error);
+  if (error) {
+    throw StoreError(options_.data_dir.string() + ": cannot be made (" + error.message() +
+                     "); set site.data to a folder that the server's user may write");
+  }
+  const auto holding = hold();
+  connect();
+}
+
+void StateDatabase::connect() {
+  statements_.reset();
+  connection_.reset();
+  sqlite::ConnectionOptions options;
+  options.file = file_;
+  options.busy_timeout = options_.writer_wait;
+  auto connection = std::make_unique<sqlite::Connection>(options);
+  prepareFile(*connection, file_);
+  connection_ = std::move(connection);
+  statements_ = std::make_unique<sqlite::StatementCache<sqlite::Statement>>();
+}
+
+StateDatabase::Holding StateDatabase::hold() {
+  for (;;) {
+    std::shared_ptr<WriterLock> lock;
+    {
+      const std::lock_guard guard(lock_mutex_);
+      if (!lock_ || lock_->moved())
+        lock_ = std::make_shared<WriterLock>(options_.data_dir / "state.lock");
+      lock = lock_;
+    }
+    auto held = lock->acquire(options_.writer_wait);
+    if (!held) {
+      throw StoreError(file_.string() + ": another process has been writing for " +
+                       std::to_string(options_.writer_wait) +
+                       " ms; nothing was changed, try again");
+    }
+    if (!lock->moved()) return {std::move(lock), std::move(*held)};
+  }
+}
+
+void StateDatabase::followFile() {
+  if (!connection_ || connection_->moved()) connect();
+}
+
+void StateDatabase::refresh() {
+  const auto holding = hold();
+  const std::lock_guard guard(mutex_);
+  followFile();
+}
+
+void StateDatabase::checkpoint() {
+  const auto holding = hold();
+  const std::lock_guard guard(mutex_);
+  followFile();
+  sqlite3_wal_checkpoint_v2(connection_->handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr,
+                            nullptr);
+}
+
+}  // namespace larder::site
