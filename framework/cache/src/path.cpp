@@ -76,18 +76,6 @@ bool resolveSegments(std::string& path, bool& trailing) {
   return true;
 }
 
-// pchar and "/" of RFC 3986: what stands in a path as it is.
-constexpr std::array<bool, 256> makePathBytes() {
-  std::array<bool, 256> plain{};
-  for (unsigned c = '0'; c <= '9'; ++c) plain[c] = true;
-  for (unsigned c = 'a'; c <= 'z'; ++c) plain[c] = true;
-  for (unsigned c = 'A'; c <= 'Z'; ++c) plain[c] = true;
-  for (const char c : std::string_view("-._~!$&'()*+,;=:@/"))
-    plain[static_cast<unsigned char>(c)] = true;
-  return plain;
-}
-constexpr std::array<bool, 256> kPathBytes = makePathBytes();
-
 }  // namespace
 
 CanonicalPath canonicalPath(std::string_view rawPath, std::string& scratch) {
@@ -119,27 +107,6 @@ CanonicalPath canonicalPath(std::string_view rawPath, std::string& scratch) {
     return refused(PathStatus::bad, "the path climbs above the root");
   }
   return split(scratch, trailing ? PathStatus::redirect : PathStatus::ok);
-}
-
-void appendEncodedPath(std::string& out, std::string_view canonical) {
-  constexpr std::string_view digits = "0123456789ABCDEF";
-  for (const char c : canonical) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (kPathBytes[byte]) {
-      out.push_back(c);
-    } else {
-      out.push_back('%');
-      out.push_back(digits[byte >> 4]);
-      out.push_back(digits[byte & 15]);
-    }
-  }
-}
-
-std::string encodePath(std::string_view canonical) {
-  std::string out;
-  out.reserve(canonical.size());
-  appendEncodedPath(out, canonical);
-  return out;
 }
 
 }  // namespace larder::cache

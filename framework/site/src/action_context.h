@@ -48,6 +48,7 @@ class RequestActionContext final : public ActionContext {
   }
   std::string_view path() override { return reads_.path(); }
   std::string_view viewName() override { return reads_.viewName(); }
+  std::string_view appPath() override { return reads_.appPath(); }
   ObjectPtr object() override { return reads_.object(); }
   ObjectPtr open(std::string_view path) override { return reads_.open(path); }
   std::vector<ObjectPtr> children(std::string_view path, const ChildrenQuery& query) override {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "larder/cache/path.h"
 #include "larder/cache/units.h"
 #include "lua_library.h"
 #include "lua_machine.h"
@@ -232,6 +233,17 @@ int countChildren(lua_State* lua) {
   return 1;
 }
 
+int root(lua_State* lua) {
+  push(lua, ask(lua, [](RenderContext& context) { return context.appPath(); }));
+  return 1;
+}
+
+/// A canonical path as it is written in a link.
+int url(lua_State* lua) {
+  push(lua, urlPath(checkText(lua, 1)));
+  return 1;
+}
+
 int acquire(lua_State* lua) {
   const std::string_view property = checkText(lua, 1);
   pushDocument(lua, ask(lua, [&](RenderContext& context) { return context.acquire(property); }));
@@ -398,7 +410,8 @@ void pushRequestLibrary(lua_State* lua) {
 void pushSiteLibrary(lua_State* lua) {
   const luaL_Reg functions[] = {
       {"acquire", &acquire}, {"children", &children}, {"count", &countChildren},
-      {"open", &open},       {"row", &row},           {nullptr, nullptr}};
+      {"open", &open},       {"root", &root},         {"row", &row},
+      {"url", &url},         {nullptr, nullptr}};
   luaL_newlib(lua, functions);
 }
 

@@ -122,6 +122,10 @@ std::string_view RequestContext::path() {
 std::string_view RequestContext::viewName() {
   return route_.view ? route_.view->name : route_.action->name;
 }
+std::string_view RequestContext::appPath() {
+  return route_.mount->path;
+}
+
 ObjectPtr RequestContext::object() {
   return open(route_.path);
 }

@@ -38,6 +38,7 @@ class RequestContext final : public RenderContext {
   std::string_view pathVariable(std::string_view name) override;
   std::string_view path() override;
   std::string_view viewName() override;
+  std::string_view appPath() override;
 
   ObjectPtr object() override;
   ObjectPtr open(std::string_view path) override;

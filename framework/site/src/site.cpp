@@ -364,7 +364,7 @@ void Site::serve(RequestState& state, Reply& reply) {
   if (path.status == cache::PathStatus::redirect && readsOnly(request.method())) {
     Page page;
     page.status = 301;
-    std::string location = cache::encodePath(path.full);
+    std::string location = urlPath(path.full);
     if (!request.rawQuery().empty()) location.append("?").append(request.rawQuery());
     page.setHeader("Location", std::move(location));
     fillPage(reply, std::move(page));
@@ -401,8 +401,8 @@ void Site::authorise(RequestState& state, const std::string& permission, const M
   if (user && std::find(user->roles.begin(), user->roles.end(), permission) != user->roles.end())
     return;
   if (!user && mount.app->findView("login", {}) && readsOnly(state.request().method())) {
-    throw Redirect{(mount.path == "/" ? "" : cache::encodePath(mount.path)) +
-                   "/@@login?next=" + cache::encodePath(path)};
+    throw Redirect{(mount.path == "/" ? "" : urlPath(mount.path)) +
+                   "/@@login?next=" + urlPath(path)};
   }
   throw HttpError{user ? 403 : 401, "This needs the role '" + permission + "'."};
 }

@@ -1,4 +1,5 @@
 #include "larder/cache/path.h"
+#include "larder/view.h"
 
 #include <gtest/gtest.h>
 
@@ -151,11 +152,11 @@ TEST(Path, CanonicalFormSurvivesEncodingAndDecoding) {
     if (c != '/' && c != '@') every.push_back(static_cast<char>(c));
   }
   every += "\u00e9\U0001F600";
-  EXPECT_EQ(fullOf(encodePath(every)), every);
+  EXPECT_EQ(fullOf(urlPath(every)), every);
 }
 
 TEST(Path, EncodingLeavesNothingThatALinkCannotHold) {
-  EXPECT_EQ(encodePath("/a b?c#d%e\"<>\\\r\n\u00e9/@@x:(1)~"),
+  EXPECT_EQ(urlPath("/a b?c#d%e\"<>\\\r\n\u00e9/@@x:(1)~"),
             "/a%20b%3Fc%23d%25e%22%3C%3E%5C%0D%0A%C3%A9/@@x:(1)~");
 }
 

@@ -92,8 +92,8 @@ class RenderContext {
   /// Whether the visitor has the role; records "roles" only.
   virtual bool hasRole(std::string_view role) = 0;
   virtual std::optional<std::string_view> session(std::string_view name) = 0;
-  /// Token that a form must carry back as its field "csrf", bound to the session; empty for a visitor
-  /// without one. The result is not stored.
+  /// Token that a form must carry back as its field "csrf", bound to the session; empty for a
+  /// visitor without one. The result is not stored.
   virtual std::string csrfToken() = 0;
   /// Positional argument of a call from another view; null node when absent.
   virtual const Node& arg(std::size_t index) = 0;
@@ -106,6 +106,9 @@ class RenderContext {
   /// Canonical path of the request's object.
   virtual std::string_view path() = 0;
   virtual std::string_view viewName() = 0;
+  /// Canonical path at which the app is mounted: "/handbook". Given by the configuration, hence no
+  /// input.
+  virtual std::string_view appPath() { return "/"; }
 
   // Content: reading it makes it a dependency.
   /// The object at `path()`, or null on a route without one.
@@ -140,6 +143,10 @@ class RenderContext {
   /// Not stored; the reason is counted and shown.
   virtual void noStore(std::string_view reason) = 0;
 };
+
+/// A canonical path as it is written in a link or a Location: what a path may not hold is escaped
+/// (RFC 3986, 3.3).
+[[nodiscard]] std::string urlPath(std::string_view canonical);
 
 /// A native view; shared by all threads, so render() must be thread-safe.
 class View {

@@ -46,9 +46,4 @@ struct CanonicalPath {
 // otherwise the canonical form is written to `scratch`.
 CanonicalPath canonicalPath(std::string_view rawPath, std::string& scratch);
 
-// Appends a canonical path as it is written in a link or a Location field: every byte that a path
-// segment may not hold (RFC 3986, 3.3) becomes an upper-case escape.
-void appendEncodedPath(std::string& out, std::string_view canonical);
-std::string encodePath(std::string_view canonical);
-
 }  // namespace larder::cache

@@ -14,7 +14,8 @@
 //             arg(n), csrf_token()
 //   object    the object that was asked for, or nil
 //   site      open(path), children(path, {type, sort, descending, title_contains, offset, limit}),
-//             count(path, query), acquire(property), row(table, id)
+//             count(path, query), acquire(property), row(table, id), root() (where the app is
+//             mounted), url(path) (as it is written in a link)
 //   view(path, name [, arguments]), sql(name [, arguments]), tag(name)
 //   cache     max_age("10m"), expires_at(ms), no_store(reason)
 //   http      fail(status, message), redirect(url [, status])

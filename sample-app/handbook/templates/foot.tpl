@@ -1,0 +1,4 @@
+</main>
+<footer>Served by Larder.</footer>
+</body>
+</html>
