@@ -187,7 +187,7 @@ Result<Settings> readSettings(std::span<const SettingSpec> schema, const RawSett
   }
 
   for (const SettingSpec& spec : schema) {
-    if (mentioned.contains(&spec)) continue;
+    if (mentioned.contains(&spec) || settings.has(spec.name)) continue;
     if (!spec.fallback) {
       problem(std::string(owner), "'" + std::string(spec.name) + "' is missing: give it " +
                                       std::string(notationOf(spec.type)));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <toml++/toml.h>
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <climits>
@@ -179,6 +180,20 @@ Result<> Subject::read(const std::string& config) {
 std::vector<std::string> Subject::variants() const {
   std::vector<std::string> names = {"default"};
   for (const auto& [name, settings] : variants_) names.push_back(name);
+  return names;
+}
+
+std::vector<std::string> Subject::storeVariants() const {
+  std::vector<std::string> names = {"default"};
+  for (const auto& [name, settings] : variants_) {
+    const bool differs = std::any_of(settings.begin(), settings.end(), [this](const auto& setting) {
+      const auto own = plugin_->settings();
+      return std::any_of(own.begin(), own.end(), [&](const SettingSpec& spec) {
+        return setting.first == spec.name || (spec.alias && setting.first == spec.alias);
+      });
+    });
+    if (differs) names.push_back(name);
+  }
   return names;
 }
 

@@ -28,7 +28,8 @@ struct RawSetting {
 };
 using RawSettings = std::map<std::string, RawSetting, std::less<>>;
 
-/// Every setting of the schema, by its canonical name. The error names all that is wrong, a line
+/// Every setting of the schema, by its canonical name. A schema may be put together from several;
+/// what two of them declare is read by the first. The error names all that is wrong, a line
 /// each: unknown names with the nearest valid one, values of another type or notation with the
 /// expected one, a name given twice through its alias, and, with `owner` in front, missing
 /// settings.

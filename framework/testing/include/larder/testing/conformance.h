@@ -46,6 +46,9 @@ class Subject {
   [[nodiscard]] bool isByteCache() const noexcept { return plugin_->kind() == LARDER_BYTE_CACHE; }
   /// "default" and the names of the tables [variant.*], sorted.
   [[nodiscard]] std::vector<std::string> variants() const;
+  /// Those that differ below the envelope: "default" and the ones with a setting of the plugin's
+  /// own.
+  [[nodiscard]] std::vector<std::string> storeVariants() const;
   /// Whether the plugin, or the envelope over it, has a setting of this name.
   [[nodiscard]] bool hasSetting(std::string_view name) const;
   /// Whether it is known how to make an instance that evicts: by [small], or by `max_size`.
@@ -64,6 +67,7 @@ class Subject {
   std::unique_ptr<PluginLoader> loader_;
   PluginPtr plugin_;
   std::string config_;
+  /// The plugin's settings and, over a byte cache, the envelope's.
   std::vector<SettingSpec> schema_;
   RawSettings settings_;
   RawSettings small_;
