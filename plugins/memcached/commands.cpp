@@ -44,7 +44,7 @@ class Exchange {
       return;
     }
     connection_ = server_.takeAlive(budget_, failure_);
-    if (!connection_) server_.failed(failure_, budget_);
+    if (!connection_) server_.failed(failure_, budget_.granted());
   }
 
   [[nodiscard]] bool failed() const noexcept { return failure_.reason != Reason::none; }
@@ -83,7 +83,7 @@ class Exchange {
   bool fail(Reason reason, std::string detail) noexcept {
     failure_ = {reason, std::move(detail)};
     connection_.close();
-    server_.failed(failure_, budget_);
+    server_.failed(failure_, budget_.granted());
     return false;
   }
 

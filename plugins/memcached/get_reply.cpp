@@ -27,15 +27,15 @@ bool readNumber(std::string_view word, T& number) noexcept {
 
 }  // namespace
 
-GetReply::State GetReply::receive(Connection& connection, bool& closed) {
+GetReply::State GetReply::receive(Connection& connection, Connection::Arrived::State& arrived) {
   std::span<char> direct;
   if (value_ && connection.received().empty()) {
     direct = {value_.get() + filled_, size_ + kLineEnd - filled_};
   }
-  const auto arrived = connection.receive(direct);
-  closed = arrived.state == Connection::Arrived::State::closed;
-  if (arrived.state == Connection::Arrived::State::some) begun_ = true;
-  filled_ += arrived.direct;
+  const auto got = connection.receive(direct);
+  arrived = got.state;
+  if (arrived == Connection::Arrived::State::some) begun_ = true;
+  filled_ += got.direct;
   return advance(connection);
 }
 

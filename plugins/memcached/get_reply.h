@@ -32,7 +32,7 @@ class GetReply {
   /// Uses up what the connection has received.
   State advance(Connection& connection);
   /// Reads what is there, the rest of a large value straight to its place, and uses it up.
-  State receive(Connection& connection, bool& closed);
+  State receive(Connection& connection, Connection::Arrived::State& arrived);
 
   /// Whether the server has said anything yet.
   [[nodiscard]] bool begun() const noexcept { return begun_; }

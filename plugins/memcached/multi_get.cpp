@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,8 +34,8 @@ void fail(Ask& ask, const Connection::Failure& failure) noexcept {
   }
 }
 
-void failAndCount(Ask& ask, const Connection::Failure& failure, const Budget& budget) noexcept {
-  ask.server->failed(failure, budget);
+void failAndCount(Ask& ask, const Connection::Failure& failure) noexcept {
+  ask.server->failed(failure, ask.time);
   fail(ask, failure);
 }
 
@@ -59,11 +60,19 @@ void failAndCount(Ask& ask, const Connection::Failure& failure, const Budget& bu
 }
 
 /// Sends the question on the connection that was taken; on a new one if the old turns out dead.
-void start(Ask& ask, const Budget& budget) noexcept {
+/// Who has connections to other servers may not wait for this one, or two threads could wait for
+/// each other: then the question is put off.
+void start(Ask& ask, Server::Wait wait, const Budget& budget) noexcept {
+  ask.deferred = false;
+  ask.time = budget.pollTimeout();
   for (;;) {
     Connection::Failure failure;
-    if (!ask.connection) ask.connection = ask.server->connect(budget, failure);
-    if (!ask.connection) return failAndCount(ask, failure, budget);
+    if (!ask.connection) ask.connection = ask.server->connect(wait, budget, failure);
+    if (!ask.connection) {
+      ask.deferred = wait == Server::Wait::no && failure.reason == Reason::full;
+      if (!ask.deferred) failAndCount(ask, failure);
+      return;
+    }
     failure.reason = send(ask, budget);
     if (failure.reason == Reason::none) {
       ask.reply.emplace(ask.keys, ask.answers, ask.server->maxValue());
@@ -71,7 +80,7 @@ void start(Ask& ask, const Budget& budget) noexcept {
     }
     if (failure.reason != Reason::unreachable || !ask.connection->reused ||
         std::exchange(ask.repeated, true)) {
-      return failAndCount(ask, failure, budget);
+      return failAndCount(ask, failure);
     }
     ask.server->forgetIdle();
     ask.connection.close();
@@ -80,49 +89,31 @@ void start(Ask& ask, const Budget& budget) noexcept {
 
 /// Uses what has arrived. `last`: there is no later occasion to read more.
 void proceed(Ask& ask, bool last, const Budget& budget) noexcept {
-  bool closed = false;
+  using Arrived = Connection::Arrived::State;
+  Arrived arrived;
   GetReply::State state;
-  std::size_t before;
   do {
-    before = ask.reply->bytes() + ask.connection->received().size();
-    state = ask.reply->receive(*ask.connection, closed);
-  } while (last && state == GetReply::State::unfinished && !closed &&
-           before != ask.reply->bytes() + ask.connection->received().size());
+    state = ask.reply->receive(*ask.connection, arrived);
+  } while (last && state == GetReply::State::unfinished && arrived == Arrived::some);
   if (state == GetReply::State::finished) return finish(ask, budget);
   if (state == GetReply::State::nonsense) {
-    return failAndCount(ask, {Reason::protocol, "it answered nonsense to a get"}, budget);
+    return failAndCount(ask, {Reason::protocol, "it answered nonsense to a get"});
   }
-  if (!closed) return;
+  if (arrived != Arrived::closed) return;
   // After a restart or an idle close the first use of a connection fails: that is not the server.
   const bool stale =
       ask.connection->reused && !ask.reply->begun() && !std::exchange(ask.repeated, true);
   if (!stale) {
-    return failAndCount(ask, {Reason::unreachable, "it closed the connection"}, budget);
+    return failAndCount(ask, {Reason::unreachable, "it closed the connection"});
   }
   ask.server->forgetIdle();
   ask.connection.close();
   ask.reply.reset();
-  start(ask, budget);
+  start(ask, Server::Wait::no, budget);
 }
 
-}  // namespace
-
-void multiGet(std::span<Ask> asks, const Budget& budget) noexcept {
-  // Those that need no connection first: making one may take all the time there is.
-  for (Ask& ask : asks) {
-    if (ask.server->isOpen()) {
-      ask.server->refused(Reason::breaker);
-      fail(ask, {Reason::breaker, {}});
-      continue;
-    }
-    ask.connection = ask.server->takeIdle();
-    if (ask.connection) start(ask, budget);
-  }
-  for (Ask& ask : asks) {
-    const bool settled = ask.reply || ask.answers[0].status == Status::error;
-    if (!settled) start(ask, budget);
-  }
-
+/// Until each question that was sent is answered or has failed.
+void converse(std::span<Ask> asks, const Budget& budget) noexcept {
   std::array<pollfd, 8> few;
   std::vector<pollfd> many;
   if (asks.size() > few.size()) many.resize(asks.size());
@@ -142,9 +133,34 @@ void multiGet(std::span<Ask> asks, const Budget& budget) noexcept {
     }
     if (timeout != 0) continue;
     for (Ask& ask : asks) {
-      if (ask.reply) failAndCount(ask, {Reason::timeout, "no answer in time"}, budget);
+      if (ask.reply) failAndCount(ask, {Reason::timeout, "no answer in time"});
     }
     return;
+  }
+}
+
+}  // namespace
+
+void multiGet(std::span<Ask> asks, const Budget& budget) noexcept {
+  // Those that need no connection first: making one may take all the time there is.
+  for (Ask& ask : asks) {
+    if (ask.server->isOpen()) {
+      ask.server->refused(Reason::breaker);
+      fail(ask, {Reason::breaker, {}});
+      continue;
+    }
+    ask.connection = ask.server->takeIdle();
+    if (ask.connection) start(ask, Server::Wait::no, budget);
+  }
+  for (Ask& ask : asks) {
+    const bool settled = ask.reply || ask.answers[0].status == Status::error;
+    if (!settled) start(ask, Server::Wait::no, budget);
+  }
+  converse(asks, budget);
+  for (Ask& ask : asks) {
+    if (!ask.deferred) continue;
+    start(ask, Server::Wait::yes, budget);
+    converse({&ask, 1}, budget);
   }
 }
 

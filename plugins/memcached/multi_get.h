@@ -31,7 +31,9 @@ struct Ask {
   // While it runs.
   Server::Checkout connection = {};
   std::optional<GetReply> reply = {};
+  Millis time = 0;  ///< that this server had
   bool repeated = false;
+  bool deferred = false;
 };
 
 void multiGet(std::span<Ask> asks, const Budget& budget) noexcept;

@@ -69,11 +69,13 @@ Server::Checkout Server::takeIdle() noexcept {
   return {*this, std::move(connection)};
 }
 
-Server::Checkout Server::connect(const Budget& budget, Connection::Failure& failure) noexcept {
+Server::Checkout Server::connect(Wait wait, const Budget& budget,
+                                 Connection::Failure& failure) noexcept {
   {
     std::unique_lock lock(mutex_);
     const auto free = [this] { return connections_ < options_.max_connections || !idle_.empty(); };
-    if (!given_back_.wait_until(lock, budget.end(), free)) {
+    const bool room = wait == Wait::yes ? given_back_.wait_until(lock, budget.end(), free) : free();
+    if (!room) {
       failure = {Reason::full,
                  "all " + std::to_string(options_.max_connections) + " connections are in use"};
       return {};
@@ -97,7 +99,7 @@ Server::Checkout Server::takeAlive(const Budget& budget, Connection::Failure& fa
   if (idle && idle->isQuiet()) return idle;
   if (idle) forgetIdle();
   idle.close();
-  return connect(budget, failure);
+  return connect(Wait::yes, budget, failure);
 }
 
 void Server::giveBack(std::unique_ptr<Connection> connection) noexcept {
@@ -154,10 +156,13 @@ void Server::closeIdle() noexcept {
 
 void Server::forgetIdle() noexcept {
   std::vector<std::unique_ptr<Connection>> old;
-  const std::lock_guard lock(mutex_);
-  ++generation_;
-  connections_ -= idle_.size();
-  old.swap(idle_);
+  {
+    const std::lock_guard lock(mutex_);
+    ++generation_;
+    connections_ -= idle_.size();
+    old.swap(idle_);
+  }
+  given_back_.notify_all();
 }
 
 std::unique_ptr<Connection> Server::open(const Budget& budget,
@@ -221,10 +226,10 @@ void Server::refused(Reason reason) noexcept {
   counts_.errors(reason).fetch_add(1, std::memory_order_relaxed);
 }
 
-void Server::failed(const Connection::Failure& failure, const Budget& budget) noexcept {
+void Server::failed(const Connection::Failure& failure, Millis time) noexcept {
   refused(failure.reason);
   if (failure.reason == Reason::full) return;
-  if (failure.reason == Reason::timeout && budget.granted() < options_.timeout / 2) return;
+  if (failure.reason == Reason::timeout && time < options_.timeout / 2) return;
   if (!breaker_.failed()) return;
   const std::string what = std::string(reasonName(failure.reason)) +
                            (failure.detail.empty() ? "" : " (" + failure.detail + ")");
@@ -258,7 +263,7 @@ void Server::probe() noexcept {
   if (stopped_.load(std::memory_order_relaxed)) return;
   const Budget budget(options_.timeout);
   Connection::Failure failure;
-  Checkout connection = connect(budget, failure);
+  Checkout connection = connect(Wait::yes, budget, failure);
   probe_pending_.store(false, std::memory_order_release);
   if (!connection) {
     scheduleProbe();

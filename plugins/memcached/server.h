@@ -89,18 +89,20 @@ class Server : public std::enable_shared_from_this<Server> {
   [[nodiscard]] bool isOpen() noexcept;
   /// An idle connection, if there is one.
   [[nodiscard]] Checkout takeIdle() noexcept;
-  /// A new one that has greeted. At the limit it waits until another is given back; Reason::full if
-  /// none is.
-  [[nodiscard]] Checkout connect(const Budget& budget, Connection::Failure& failure) noexcept;
+  /// A new one that has greeted. At the limit, one that somebody gives back; Reason::full if nobody
+  /// does.
+  enum class Wait : bool { no, yes };
+  [[nodiscard]] Checkout connect(Wait wait, const Budget& budget,
+                                 Connection::Failure& failure) noexcept;
   /// One that was alive a moment ago: for what must not be sent twice.
   [[nodiscard]] Checkout takeAlive(const Budget& budget, Connection::Failure& failure) noexcept;
   /// Whatever is idle now is older than a restart of the server, or not to be trusted.
   void forgetIdle() noexcept;
 
   void succeeded(const Budget& budget) noexcept;
-  /// Counts, feeds the breaker, logs when that opens. A time-out that had less than half the
-  /// server's time proves nothing.
-  void failed(const Connection::Failure& failure, const Budget& budget) noexcept;
+  /// Counts, feeds the breaker, logs when that opens. Of a time-out `time` tells how long the
+  /// server had, ms: less than half of what it should have proves nothing.
+  void failed(const Connection::Failure& failure, Millis time) noexcept;
   /// Not asked at all.
   void refused(Reason reason) noexcept;
 
