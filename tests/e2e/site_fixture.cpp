@@ -1,0 +1,192 @@
+#include "site_fixture.h"
+
+#include <algorithm>
+#include <deque>
+
+namespace larder::e2e {
+
+namespace {
+
+std::string lowered(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  return text;
+}
+
+std::string formEncoded(std::string_view text) {
+  constexpr std::string_view digits = "0123456789ABCDEF";
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      out += c;
+    } else {
+      const auto byte = static_cast<unsigned char>(c);
+      out += {'%', digits[byte >> 4U], digits[byte & 15U]};
+    }
+  }
+  return out;
+}
+
+std::string unescaped(std::string text) {
+  for (const auto& [from, to] : std::map<std::string, std::string>{
+           {"&amp;", "&"}, {"&#39;", "'"}, {"&quot;", "\""}, {"&lt;", "<"}, {"&gt;", ">"}}) {
+    for (auto at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+      text.replace(at, from.size(), to);
+    }
+  }
+  return text;
+}
+
+/// Values of all `name="..."` in the text.
+std::vector<std::string> attributes(const std::string& html, const std::string& name) {
+  std::vector<std::string> values;
+  const std::string mark = " " + name + "=\"";
+  for (auto at = html.find(mark); at != std::string::npos; at = html.find(mark, at)) {
+    at += mark.size();
+    values.push_back(unescaped(html.substr(at, html.find('"', at) - at)));
+  }
+  return values;
+}
+
+std::string hiddenField(const std::string& html, const std::string& name) {
+  const auto at = html.find("name=\"" + name + "\" value=\"");
+  if (at == std::string::npos) return {};
+  const auto start = html.find("value=\"", at) + 7;
+  return unescaped(html.substr(start, html.find('"', start) - start));
+}
+
+}  // namespace
+
+std::string headerOf(const HttpAnswer& answer, std::string_view name) {
+  const std::string head = lowered(answer.head);
+  const auto at = head.find("\r\n" + lowered(std::string(name)) + ": ");
+  if (at == std::string::npos) return {};
+  const auto start = at + name.size() + 4;
+  return answer.head.substr(start, answer.head.find("\r\n", start) - start);
+}
+
+std::string cacheStatus(const HttpAnswer& answer) {
+  return headerOf(answer, "Cache-Status");
+}
+bool isHit(const HttpAnswer& answer) {
+  return cacheStatus(answer).starts_with("Larder; hit");
+}
+
+std::string Visitor::fields() const {
+  return cookie_.empty() ? "" : "Cookie: " + cookie_ + "\r\n";
+}
+
+HttpAnswer Visitor::get(const std::string& target) {
+  return httpAsk(port_, "GET", target, fields());
+}
+
+HttpAnswer Visitor::post(const std::string& target,
+                         const std::map<std::string, std::string>& form) {
+  std::string body;
+  for (const auto& [name, value] : form) {
+    body += (body.empty() ? "" : "&") + formEncoded(name) + "=" + formEncoded(value);
+  }
+  auto answer = httpAsk(port_, "POST", target,
+                        fields() + "Content-Type: application/x-www-form-urlencoded\r\n", body);
+  if (const auto set = headerOf(answer, "Set-Cookie"); !set.empty())
+    cookie_ = set.substr(0, set.find(';'));
+  return answer;
+}
+
+void Visitor::logIn(const std::string& login, const std::string& password) {
+  const auto answer = post("/handbook/@@login", {{"login", login}, {"password", password}});
+  ASSERT_EQ(answer.status, 303) << answer.body;
+  ASSERT_FALSE(cookie_.empty());
+}
+
+HttpAnswer Visitor::edit(const std::string& page, const std::string& body) {
+  const auto form = get(page + "/@@edit");
+  EXPECT_EQ(form.status, 200) << form.body;
+  return post(page + "/@@edit", {{"csrf", hiddenField(form.body, "csrf")},
+                                 {"revision", hiddenField(form.body, "revision")},
+                                 {"title", hiddenField(form.body, "title")},
+                                 {"body", body}});
+}
+
+void SiteTest::configureSite(const std::string& manager, const std::string& more) {
+  std::string settings;
+  if (manager == "MemcachedManager") {
+    if (!memcached_) {
+      auto started = testing::MemcachedServer::start({.megabytes = 256});
+      ASSERT_TRUE(started) << started.error().message;
+      memcached_.emplace(std::move(*started));
+    }
+    settings = "servers = [\"" + memcached_->address() + "\"]\n";
+  }
+  configure("[[app]]\nmount = \"/handbook\"\nfolder = \"" + test::sourceDir() +
+            "/sample-app/handbook\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" +
+            (manager.empty() ? std::string()
+                             : "[[manager]]\nid = \"main\"\ndefault = true\ntype = \"" + manager +
+                                   "\"\n" + settings) +
+            "[[rule]]\npath = \"/api/v1/**/no_cache\"\nmanager = \"none\"\n" + more);
+}
+
+void SiteTest::seed() {
+  const auto imported = run({"import", test::sourceDir() + "/sample-app/handbook/content", "--to",
+                             "/handbook", "-c", conf_});
+  ASSERT_EQ(imported.status, 0) << imported.output;
+  // The program reads the password from its input, which a shell gives it.
+  auto added = testing::Process::start(
+      "sh",
+      {"-c", std::string("printf '%s\\n' '") + kPassword + "' | '" + test::serverBinary() +
+                 "' user add " + kLogin + " --role editor --password-stdin -c '" + conf_ + "'"});
+  ASSERT_TRUE(added) << added.error().message;
+  ASSERT_EQ(added->wait(), 0) << added->output();
+}
+
+std::string SiteTest::uncachedConfiguration(std::uint16_t port) {
+  const auto port_before = std::exchange(port_, port);
+  const auto management_before = std::exchange(management_port_, testing::freePort());
+  const std::string conf_before = std::exchange(conf_, dir_.file("larder.toml"));
+  std::string cached;
+  configureSite("");
+  const auto run_copy =
+      testing::Process::start("mv", {dir_.file("larder.toml"), dir_.file("uncached.toml")});
+  if (run_copy) const_cast<testing::Process&>(*run_copy).wait();
+  port_ = port_before;
+  management_port_ = management_before;
+  conf_ = conf_before;
+  return dir_.file("uncached.toml");
+}
+
+std::vector<std::string> SiteTest::crawl(std::uint16_t port) {
+  std::vector<std::string> found;
+  std::set<std::string> seen{"/handbook"};
+  std::deque<std::string> ahead{"/handbook"};
+  Visitor visitor(port);
+  while (!ahead.empty()) {
+    const std::string target = ahead.front();
+    ahead.pop_front();
+    const auto answer = visitor.get(target);
+    if (answer.status != 200) {
+      ADD_FAILURE() << target << ": " << answer.status << "\n" << answer.body;
+      continue;
+    }
+    found.push_back(target);
+    for (auto link : attributes(answer.body, "href")) {
+      link = link.substr(0, link.find('#'));
+      const bool local = link.starts_with("/") && !link.starts_with("//");
+      if (local && !link.ends_with("/@@edit") && seen.insert(link).second) ahead.push_back(link);
+    }
+  }
+  for (const auto* target :
+       {"/handbook/@@search?q=cache", "/handbook/members/1", "/handbook/members/7",
+        "/api/v1/comments/5", "/api/v1/comments/users/3"}) {
+    found.emplace_back(target);
+  }
+  return found;
+}
+
+std::map<std::string, HttpAnswer> SiteTest::fetchAll(std::uint16_t port,
+                                                     const std::vector<std::string>& targets) {
+  std::map<std::string, HttpAnswer> answers;
+  for (const auto& target : targets) answers[target] = httpAsk(port, "GET", target);
+  return answers;
+}
+
+}  // namespace larder::e2e

@@ -1,0 +1,64 @@
+// A served site with both sample apps on real content, for tests from the visitor's side.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "installation.h"
+#include "larder/testing/memcached_server.h"
+
+namespace larder::e2e {
+
+using server::HttpAnswer;
+using server::httpAsk;
+
+/// Value of a header of an answer, or empty.
+[[nodiscard]] std::string headerOf(const HttpAnswer& answer, std::string_view name);
+/// "hit", "fwd=..." and so on, without the name of the cache.
+[[nodiscard]] std::string cacheStatus(const HttpAnswer& answer);
+[[nodiscard]] bool isHit(const HttpAnswer& answer);
+
+/// A visitor with a cookie.
+class Visitor {
+ public:
+  explicit Visitor(std::uint16_t port) : port_(port) {}
+  HttpAnswer get(const std::string& target);
+  HttpAnswer post(const std::string& target, const std::map<std::string, std::string>& form);
+  /// Fails the test when refused.
+  void logIn(const std::string& login, const std::string& password);
+  /// Changes a page by its edit form; the answer of the save.
+  HttpAnswer edit(const std::string& page, const std::string& body);
+  void goTo(std::uint16_t port) { port_ = port; }
+
+ private:
+  [[nodiscard]] std::string fields() const;
+  std::uint16_t port_;
+  std::string cookie_;
+};
+
+/// `manager`: "RAMCache" or "MemcachedManager": the one word that differs.
+class SiteTest : public server::Installation {
+ protected:
+  static constexpr const char* kLogin = "demo";
+  static constexpr const char* kPassword = "correct horse battery";
+
+  /// Writes the configuration; starts a memcached if the manager needs one.
+  void configureSite(const std::string& manager, const std::string& more = {});
+  /// Imports the content of the repository and makes the account.
+  void seed();
+  /// Another configuration of the same site with no cache at all, on another port.
+  [[nodiscard]] std::string uncachedConfiguration(std::uint16_t port);
+  /// Every page reachable from the front page by links, without forms, in a fixed order.
+  [[nodiscard]] std::vector<std::string> crawl(std::uint16_t port);
+  [[nodiscard]] std::map<std::string, HttpAnswer> fetchAll(std::uint16_t port,
+                                                           const std::vector<std::string>& targets);
+
+  std::optional<testing::MemcachedServer> memcached_;
+};
+
+}  // namespace larder::e2e
