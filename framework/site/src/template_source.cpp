@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "app_file.h"
-
 namespace larder::site {
 namespace {
 
@@ -26,18 +24,18 @@ std::size_t findInclude(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-Result<TemplateText> TemplateText::read(const std::string& folder, const std::string& file) {
+Result<TemplateText> TemplateText::read(const ReadFile& reader, const std::string& file) {
   TemplateText result;
-  if (const auto added = result.add(folder, file, "", 0); !added) return added.error();
+  if (const auto added = result.add(reader, file, "", 0); !added) return added.error();
   return result;
 }
 
-Result<> TemplateText::add(const std::string& folder, const std::string& file,
-                           const std::string& from, int depth) {
+Result<> TemplateText::add(const ReadFile& reader, const std::string& file, const std::string& from,
+                           int depth) {
   const std::string prefix = from.empty() ? "" : from + ": ";
   if (depth > kDeepest)
     return Error{prefix + "files included more than " + std::to_string(kDeepest) + " deep"};
-  const Result<std::string> content = readAppFile(folder, file);
+  const Result<std::string> content = reader(file);
   if (!content) return Error{prefix + content.error().message};
   const std::string_view text = *content;
   if (std::find(files_.begin(), files_.end(), file) == files_.end()) files_.push_back(file);
@@ -58,7 +56,7 @@ Result<> TemplateText::add(const std::string& folder, const std::string& file,
     const std::string name(text.substr(marker + 3, end - marker - 3));
     const std::string target =
         (std::filesystem::path(file).parent_path() / name).lexically_normal().string();
-    if (const auto added = add(folder, target, here, depth + 1); !added) return added;
+    if (const auto added = add(reader, target, here, depth + 1); !added) return added;
     line += linesIn(text.substr(marker, end - marker));
     done = end + 2;
     // A line that holds only this leaves no line of its own.

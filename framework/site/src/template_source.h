@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "larder/result.h"
+#include "larder/site/template_view.h"
 
 namespace larder::site {
 
 class TemplateText {
  public:
   /// Reads the file and what it includes; errors name file and line.
-  [[nodiscard]] static Result<TemplateText> read(const std::string& folder,
-                                                 const std::string& file);
+  [[nodiscard]] static Result<TemplateText> read(const ReadFile& reader, const std::string& file);
 
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
@@ -27,8 +27,7 @@ class TemplateText {
     std::size_t file;    ///< in files_
     std::size_t line;    ///< of its first character
   };
-  Result<> add(const std::string& folder, const std::string& file, const std::string& from,
-               int depth);
+  Result<> add(const ReadFile& reader, const std::string& file, const std::string& from, int depth);
 
   std::string text_;
   std::vector<Piece> pieces_;

@@ -104,8 +104,8 @@ class TemplateView final : public View {
 
 }  // namespace
 
-Result<LoadedTemplate> loadTemplateView(const TemplateSource& source) {
-  Result<TemplateText> text = TemplateText::read(source.folder, source.file);
+Result<LoadedTemplate> loadTemplateView(const TemplateSource& source, const ReadFile& reader) {
+  Result<TemplateText> text = TemplateText::read(reader, source.file);
   if (!text) return text.error();
   std::vector<std::string> markers;
   markers.reserve(source.includes.size());

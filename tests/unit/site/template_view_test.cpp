@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "app_file.h"
 #include "fake_context.h"
 #include "larder/testing/temp_dir.h"
 
@@ -22,11 +23,12 @@ using ::testing::StartsWith;
 struct TemplateRun {
   testing::TempDir folder;
   FakeContext context;
-  TemplateSource source{folder.path(), "page.tpl", "model", {}};
+  TemplateSource source{"page.tpl", "model", {}};
 
   Result<LoadedTemplate> load(std::string_view text) {
     folder.write("page.tpl", text);
-    return loadTemplateView(source);
+    AppFiles files(folder.path());
+    return loadTemplateView(source, [&](const std::string& file) { return files.read(file); });
   }
   std::shared_ptr<View> make(std::string_view text) {
     auto loaded = load(text);

@@ -1,7 +1,7 @@
 // Template views: ctemplate, with every value escaped for the place in the HTML where it stands.
 //
-//   auto loaded = loadTemplateView({.folder = "/srv/handbook", .file = "templates/page.tpl",
-//                                   .model = "page_model", .includes = {{"related", "related"}}});
+//   auto loaded = loadTemplateView({.file = "templates/page.tpl", .model = "page_model",
+//                                   .includes = {{"related", "related"}}}, read_file);
 //
 //   <h1>{{title}}</h1>
 //   {{#items}}<li><a href="{{url}}">{{title}}</a></li>{{/items}}
@@ -31,6 +31,7 @@
 // A model that gives a page (a redirect, say) answers instead of the template.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,19 +43,22 @@
 namespace larder::site {
 
 struct TemplateSource {
-  std::string folder;  ///< of the app, absolute
-  std::string file;    ///< below it, as messages show it
-  std::string model;   ///< name of the view that gives the dictionary; empty: the object
+  std::string file;   ///< below the app's folder, as messages show it
+  std::string model;  ///< name of the view that gives the dictionary; empty: the object
   std::vector<std::pair<std::string, std::string>> includes;  ///< marker, name of the view
 };
 
 struct LoadedTemplate {
   /// Shared by all threads; compiled once.
   std::shared_ptr<View> view;
-  std::vector<std::string> files;  ///< read, below the folder; its own first
+  std::vector<std::string> files;  ///< that it was read from; its own first
   std::string text;                ///< of all of them together
 };
 
-[[nodiscard]] Result<LoadedTemplate> loadTemplateView(const TemplateSource& source);
+/// The text of a file below the app's folder; an error begins with its name.
+using ReadFile = std::function<Result<std::string>(const std::string& file)>;
+
+[[nodiscard]] Result<LoadedTemplate> loadTemplateView(const TemplateSource& source,
+                                                      const ReadFile& reader);
 
 }  // namespace larder::site
