@@ -169,6 +169,7 @@ class Application::Impl final : public ManagementBackend {
   }
 
   Result<> reload(Config config) {
+    const std::lock_guard lock(configure_mutex_);
     if (auto configured = configure(config); !configured) return configured;
     for (const ShownSetting& setting : config.shown) {
       const auto before = std::ranges::find(config_.shown, setting.name, &ShownSetting::name);
@@ -284,8 +285,30 @@ class Application::Impl final : public ManagementBackend {
                  "what replaced managers held is not invalidated: " + seq.error().message);
   }
 
+  /// An edited template, script or SQL file is served from the next second on; one with an error is
+  /// reported, and what ran before goes on running.
+  void reloadEditedApps() {
+    const std::lock_guard lock(configure_mutex_);
+    if (!apps_.changed()) return;
+    auto mounts = apps_.load(config_.apps);
+    if (!mounts) {
+      log_.write(LogLevel::error, mounts.error().message);
+      return;
+    }
+    const auto set = managers();
+    const auto done = site_->configure({.mounts = std::move(*mounts),
+                                        .registry = set->registry,
+                                        .rules = std::make_shared<const RuleSet>(config_.rules)});
+    if (done) {
+      log_.write(LogLevel::info, "apps were loaded again, because files of theirs have changed");
+    } else {
+      log_.write(LogLevel::error, done.error().message);
+    }
+  }
+
   void tick() {
     site_->maintain();
+    reloadEditedApps();
     if (++ticks_ % 60 == 0) state_->maintain();
     executor_.postAt(clock_.monotonic() + kTick, [this] { tick(); });
   }
@@ -314,6 +337,7 @@ class Application::Impl final : public ManagementBackend {
   AppLoader apps_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<site::State> state_;
+  std::mutex configure_mutex_;  ///< one reload at a time, of the configuration or of an app's files
   mutable std::mutex managers_mutex_;
   std::shared_ptr<const ManagerSet> managers_;
   std::unique_ptr<Engine> engine_;

@@ -34,23 +34,45 @@ Result<std::vector<site::Mount>> AppLoader::load(const std::vector<AppConfig>& a
   return mounts;
 }
 
+bool AppLoader::changed() {
+  bool any = false;
+  for (const auto& [mount, folder] : folders_) any |= folder->changed();
+  return any;
+}
+
 Result<std::shared_ptr<const site::AppDefinition>> AppLoader::loadOne(const AppConfig& config) {
   const auto fault = [&](const std::string& what) {
     return Error{config.origin + ": app at " + config.mount + ": " + what};
   };
-  const Result<PluginPtr> library = libraries_.load(config.library);
-  if (!library) return fault(library.error().message);
-  const auto build = contentHash((*library)->origin());
-  if (!build) return fault(build.error().message);
-  auto instance = (*library)->instantiate<App>(host_, Settings());
-  if (!instance) return fault(instance.error().message);
-  std::shared_ptr<App> app(std::move(*instance));
-  auto native = site::defineApp(*app, *build, (*library)->origin());
-  if (!native) return fault(native.error().message);
+  site::AppDefinition definition;
+  std::string library = config.library;
+  if (!config.folder.empty()) {
+    auto& folder = folders_[config.mount];
+    if (!folder || folder->folder() != config.folder.string()) {
+      folder = std::make_unique<site::AppFolder>(config.folder.string(), host_.clock());
+    }
+    auto files = folder->load();
+    if (!files) return files.error();
+    definition = std::move(*files);
+    if (library.empty()) library = definition.library;
+  }
+  std::shared_ptr<App> app;
+  if (!library.empty()) {
+    const Result<PluginPtr> module = libraries_.load(library);
+    if (!module) return fault(module.error().message);
+    const auto build = contentHash((*module)->origin());
+    if (!build) return fault(build.error().message);
+    auto instance = (*module)->instantiate<App>(host_, Settings());
+    if (!instance) return fault(instance.error().message);
+    app = std::move(*instance);
+    auto native = site::defineApp(*app, *build, (*module)->origin());
+    if (!native) return fault(native.error().message);
+    if (auto added = definition.addNative(std::move(*native)); !added) return added.error();
+  }
   // The definition's views are the app's code and may use what the app owns.
-  auto definition = std::make_shared<std::pair<std::shared_ptr<App>, site::AppDefinition>>(
-      std::move(app), std::move(*native));
-  return std::shared_ptr<const site::AppDefinition>(definition, &definition->second);
+  auto whole = std::make_shared<std::pair<std::shared_ptr<App>, site::AppDefinition>>(
+      std::move(app), std::move(definition));
+  return std::shared_ptr<const site::AppDefinition>(whole, &whole->second);
 }
 
 }  // namespace larder::server

@@ -152,19 +152,21 @@ void applyOverride(const Override& given, Reader& reader, RawConfig& raw, Proble
   const auto first = given.key.find('.');
   const auto last = given.key.rfind('.');
   if (first == std::string::npos || last + 1 == given.key.size()) {
-    problems.add(origin, "a key is TABLE.KEY, manager.ID.KEY or app.MOUNT.KEY");
+    problems.add(origin, "a key is TABLE.KEY, manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY");
     return;
   }
   const std::string_view key = given.key;
   const std::string_view head = key.substr(0, first);
   std::vector<RawTable*> targets;
-  if (head == "manager" || head == "app") {
+  if (head == "manager" || head == "app" || head == "rule") {
     if (first == last) {
-      problems.add(origin, "say which one: manager.ID.KEY or app.MOUNT.KEY");
+      problems.add(origin, "say which one: manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY");
       return;
     }
     const std::string_view id = key.substr(first + 1, last - first - 1);
-    targets = head == "app" ? named(raw.apps, "mount", id) : named(raw.managers, "id", id);
+    targets = head == "app"    ? named(raw.apps, "mount", id)
+              : head == "rule" ? named(raw.rules, "path", id)
+                               : named(raw.managers, "id", id);
     if (targets.empty()) {
       problems.add(origin, "the file has no " + std::string(head) + " '" + std::string(id) + "'");
       return;
@@ -173,7 +175,7 @@ void applyOverride(const Override& given, Reader& reader, RawConfig& raw, Proble
              it != raw.tables.end() && first == last) {
     targets = {&*it};
   } else {
-    std::vector<std::string_view> names{"manager", "app"};
+    std::vector<std::string_view> names{"manager", "app", "rule"};
     for (const RawTable& table : raw.tables) names.push_back(table.name);
     problems.add(origin, "unknown table '" + std::string(head) + "'" + didYouMean(head, names));
     return;

@@ -157,6 +157,14 @@ TEST(Config, OverrideReachesAManagerById) {
   EXPECT_EQ(config->managers[0].policy.max_age, 5000);
 }
 
+TEST(Config, OverrideReachesRulesByPath) {
+  const auto config =
+      parseConfig(std::string(kManager) + "[[rule]]\npath = \"/a/**\"\n", "conf.toml",
+                  std::vector<Override>{{"rule./a/**.manager", "none"}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->rules[0].manager, "none");
+}
+
 TEST(Config, OverrideTakesListsAsToml) {
   const auto config = parseConfig(
       kManager, "conf.toml", std::vector<Override>{{"manager.fast.servers", R"(["a:1", "b:2"])"}});

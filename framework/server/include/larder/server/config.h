@@ -30,7 +30,8 @@
 
 namespace larder::server {
 
-/// `-D key=value`: "http.port", "manager.ID.key" or "app.MOUNT.key". The value is read as TOML;
+/// `-D key=value`: "http.port", "manager.ID.key", "app.MOUNT.key" or "rule.PATH.key" (every one of
+/// that id, mount or path). The value is read as TOML;
 /// what is not TOML is a text.
 struct Override {
   std::string key;
