@@ -43,7 +43,7 @@ class ConformanceBytes : public ::testing::TestWithParam<std::string> {
   World world{*currentSubject(), GetParam()};
   std::shared_ptr<ByteCache> store{world.bytes()};
 };
-LARDER_OPTIONAL_SUITE(ConformanceBytes, currentSubject()->isByteCache());
+LARDER_OPTIONAL_SUITE(ConformanceBytes, storeVariantsIf(currentSubject()->isByteCache()));
 
 TEST_P(ConformanceBytes, AColdKeyIsAMiss) {
   const ByteLookup lookup = get("never-put");
@@ -265,8 +265,9 @@ TEST_P(ConformanceBytes, HasStatisticsAndIsHealthyWhenAllIsWell) {
 }
 
 using ConformanceShared = ConformanceBytes;
-LARDER_OPTIONAL_SUITE(ConformanceShared, currentSubject()->isByteCache() &&
-                                             currentSubject()->plugin().can(LARDER_SHARED));
+LARDER_OPTIONAL_SUITE(ConformanceShared,
+                      storeVariantsIf(currentSubject()->isByteCache() &&
+                                      currentSubject()->plugin().can(LARDER_SHARED)));
 
 TEST_P(ConformanceShared, AnotherInstanceSeesWhatThisOneHolds) {
   put("key", "x");
@@ -289,8 +290,9 @@ class ConformanceLeases : public ConformanceBytes {
     return store->release(key("lease"), token, world.soon());
   }
 };
-LARDER_OPTIONAL_SUITE(ConformanceLeases, currentSubject()->isByteCache() &&
-                                             currentSubject()->plugin().can(LARDER_LEASES));
+LARDER_OPTIONAL_SUITE(ConformanceLeases,
+                      storeVariantsIf(currentSubject()->isByteCache() &&
+                                      currentSubject()->plugin().can(LARDER_LEASES)));
 
 TEST_P(ConformanceLeases, Semantics31_TheFirstGetsTheLease) {
   EXPECT_TRUE(isStored(add("first")));

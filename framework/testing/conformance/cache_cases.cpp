@@ -351,8 +351,9 @@ TEST_P(ConformanceCache, IsHealthyWhenAllIsWell) {
 }
 
 class ConformanceManualTime : public CacheCase {};
-LARDER_OPTIONAL_SUITE(ConformanceManualTime, !currentSubject()->isByteCache() &&
-                                                 !currentSubject()->plugin().can(LARDER_BLOCKS));
+LARDER_OPTIONAL_SUITE(ConformanceManualTime,
+                      variantsIf(!currentSubject()->isByteCache() &&
+                                 !currentSubject()->plugin().can(LARDER_BLOCKS)));
 
 TEST_P(ConformanceManualTime, Semantics07_TheLastMillisecondCounts) {
   const EntryPtr entry = put("key");

@@ -48,6 +48,10 @@ std::vector<std::string> variantsIf(bool applies) {
   return applies ? currentSubject()->variants() : std::vector<std::string>();
 }
 
+std::vector<std::string> storeVariantsIf(bool applies) {
+  return applies ? currentSubject()->storeVariants() : std::vector<std::string>();
+}
+
 std::string variantName(const ::testing::TestParamInfo<std::string>& info) {
   return info.param;
 }

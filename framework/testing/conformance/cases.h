@@ -33,12 +33,14 @@ const Subject*& currentSubject() noexcept;
 
 /// The subject's variants if `applies`, else none: then no case of the suite exists.
 std::vector<std::string> variantsIf(bool applies);
+/// The same of those variants that differ below the envelope.
+std::vector<std::string> storeVariantsIf(bool applies);
 std::string variantName(const ::testing::TestParamInfo<std::string>& info);
 
-/// Cases that exist for a plugin of which `applies` is true; main() tells what is not promised.
-#define LARDER_OPTIONAL_SUITE(Suite, applies)           \
+/// A suite that may have no variants for a plugin: main() tells what is not promised.
+#define LARDER_OPTIONAL_SUITE(Suite, variants)          \
   GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Suite); \
-  INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(variantsIf(applies)), variantName)
+  INSTANTIATE_TEST_SUITE_P(, Suite, ::testing::ValuesIn(variants), variantName)
 
 /// Borrows the text.
 [[nodiscard]] CacheKey keyOf(std::string_view bytes);

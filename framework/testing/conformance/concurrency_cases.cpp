@@ -124,7 +124,7 @@ TEST_P(ConformanceThreads, ThreadsThatComeAndGoLeaveTheCacheWorking) {
 }
 
 using ConformanceFullThreads = CacheCase;
-LARDER_OPTIONAL_SUITE(ConformanceFullThreads, currentSubject()->canBeSmall());
+LARDER_OPTIONAL_SUITE(ConformanceFullThreads, variantsIf(currentSubject()->canBeSmall()));
 
 TEST_P(ConformanceFullThreads, ThreadsThatForceEvictionSeeNoWrongValue) {
   const auto small = world.smallCache();

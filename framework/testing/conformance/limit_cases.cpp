@@ -15,7 +15,8 @@ class ConformanceEntryLimit : public CacheCase {
   }
   std::shared_ptr<Cache> limited{world.cacheOfEntriesUpTo(kEntryLimit)};
 };
-LARDER_OPTIONAL_SUITE(ConformanceEntryLimit, currentSubject()->hasSetting("max_entry_size"));
+LARDER_OPTIONAL_SUITE(ConformanceEntryLimit,
+                      variantsIf(currentSubject()->hasSetting("max_entry_size")));
 
 TEST_P(ConformanceEntryLimit, Semantics15_AnEntryOverTheLimitIsRefused) {
   const Stored stored = putPage(kEntryLimit + 1);
@@ -56,7 +57,7 @@ class ConformanceEviction : public CacheCase {
   }
   std::shared_ptr<Cache> small{world.smallCache()};
 };
-LARDER_OPTIONAL_SUITE(ConformanceEviction, currentSubject()->canBeSmall());
+LARDER_OPTIONAL_SUITE(ConformanceEviction, variantsIf(currentSubject()->canBeSmall()));
 
 TEST_P(ConformanceEviction, AFullCacheMakesRoom) {
   fill();

@@ -40,7 +40,7 @@ class ConformanceOutage : public CacheCase {
  private:
   bool killed_ = false;
 };
-LARDER_OPTIONAL_SUITE(ConformanceOutage, currentSubject()->memcached() != nullptr);
+LARDER_OPTIONAL_SUITE(ConformanceOutage, variantsIf(currentSubject()->memcached() != nullptr));
 
 TEST_P(ConformanceOutage, Semantics27_AServerThatHangsIsAnErrorByTheDeadline) {
   put("key");

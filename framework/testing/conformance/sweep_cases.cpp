@@ -36,8 +36,9 @@ class ConformanceSweep : public CacheCase {
   }
   static bool never(std::string_view) { return false; }
 };
-LARDER_OPTIONAL_SUITE(ConformanceSweep, currentSubject()->plugin().can(LARDER_ENUMERABLE) &&
-                                            !currentSubject()->isByteCache());
+LARDER_OPTIONAL_SUITE(ConformanceSweep,
+                      variantsIf(currentSubject()->plugin().can(LARDER_ENUMERABLE) &&
+                                 !currentSubject()->isByteCache()));
 
 TEST_P(ConformanceSweep, VisitsEveryEntryOnce) {
   const auto visited = sweepAll(never);
