@@ -156,7 +156,7 @@ bool processBarrier() noexcept {
   return registered && ::syscall(__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-bool isTableAnnounced(const void* table) noexcept {
+bool isTableAnnounced(std::uintptr_t table) noexcept {
   for (auto* r = all_records.load(std::memory_order_acquire); r; r = r->next) {
     if (r->table.load(std::memory_order_acquire) == table) return true;
   }

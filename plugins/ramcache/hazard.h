@@ -31,8 +31,8 @@ struct alignas(128) HazardRecord {
   /// References that one thread can hold without counting them.
   static constexpr std::size_t kLendable = 12;
 
-  /// The index table that the thread is reading.
-  std::atomic<const void*> table{nullptr};
+  /// The index table that the thread is reading (a TableView's word), or 0.
+  std::atomic<std::uintptr_t> table{0};
   /// Small and unique among the threads that live at one time.
   std::uint32_t index = 0;
   std::atomic<bool> taken{false};
@@ -101,6 +101,6 @@ class Retired {
 /// Makes all threads of the process pass a barrier; false when the kernel cannot.
 bool processBarrier() noexcept;
 /// True if a thread reads this table. Means something only after processBarrier().
-bool isTableAnnounced(const void* table) noexcept;
+bool isTableAnnounced(std::uintptr_t table) noexcept;
 
 }  // namespace larder::ram

@@ -13,6 +13,7 @@
 
 namespace larder {
 
+using ram::Found;
 using ram::HazardRecord;
 using ram::HazardSlot;
 using ram::NodeIndex;
@@ -63,7 +64,7 @@ void freeUnread(std::unique_ptr<ram::Table> tables, Shard& shard) noexcept {
   std::unique_ptr<ram::Table> kept;
   while (tables) {
     auto rest = std::move(tables->next_old);
-    if (!readers_known || ram::isTableAnnounced(tables.get())) {
+    if (!readers_known || ram::isTableAnnounced(tables->view().word())) {
       tables->next_old = std::move(kept);
       kept = std::move(tables);
     }
@@ -155,8 +156,9 @@ RAMCache::RAMCache(Host& host, const Settings& settings)
                                 " is no power of two from 1 to 256; 0 chooses a number");
   shard_mask_ = shards - 1;
   max_retired_bytes_ = max_bytes_ / 64 / shards;
+  tables_ = std::make_unique<ram::TableCell[]>(shards);
   for (std::size_t i = 0; i < shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(common_));
+    shards_.push_back(std::make_unique<Shard>(common_, tables_[i]));
     common_.bytes += shards_.back()->indexBytes();
   }
 
@@ -191,12 +193,12 @@ Lookup RAMCache::get(const CacheKey& key, Deadline) noexcept {
   if (!me) return getCounted(key, hash);
   HazardSlot& slot = me->vacant();
   const CacheEntry* entry = nullptr;
-  switch (shardOf(hash).find(key, hash, *me, slot, entry)) {
-    case Shard::Found::nothing:
+  switch (ram::find(tables_[shardOf(hash)], key, hash, *me, slot, entry)) {
+    case Found::nothing:
       return missed(Reason::cold, me);
-    case Shard::Found::other_key:
+    case Found::other_key:
       return missed(Reason::other_key, me);
-    case Shard::Found::entry:
+    case Found::entry:
       break;
   }
   noteUse(*entry);
@@ -212,14 +214,14 @@ Lookup RAMCache::get(const CacheKey& key, Deadline) noexcept {
 }
 
 Lookup RAMCache::getCounted(const CacheKey& key, ram::Hash hash) noexcept {
-  Shard& shard = shardOf(hash);
+  Shard& shard = *shards_[shardOf(hash)];
   EntryPtr counted;
   {
     const std::lock_guard lock(shard.mutex);
     const CacheEntry* entry = nullptr;
     const auto found = shard.findLocked(key, hash, entry);
-    if (found != Shard::Found::entry)
-      return missed(found == Shard::Found::other_key ? Reason::other_key : Reason::cold, nullptr);
+    if (found != Found::entry)
+      return missed(found == Found::other_key ? Reason::other_key : Reason::cold, nullptr);
     counted = EntryPtr(entry);
   }
   noteUse(*counted);
@@ -244,7 +246,7 @@ Stored RAMCache::put(const CacheKey& key, EntryPtr entry, Deadline deadline) noe
   const auto hash = common_.hash(entry->digest);
   const auto expires = tickOf(entry->lifetime.end());
   const auto now = tickOf(clock_.monotonic());
-  Shard& shard = shardOf(hash);
+  Shard& shard = *shards_[shardOf(hash)];
   try {
     Session session(*this, shard);
     if (shard.put(hash, entry, static_cast<std::uint32_t>(weight), expires, now) ==
@@ -272,7 +274,7 @@ void RAMCache::makeRoom() noexcept {
 
 Stored RAMCache::erase(const CacheKey& key, Deadline) noexcept {
   const auto hash = common_.hash(key.digest);
-  Shard& shard = shardOf(hash);
+  Shard& shard = *shards_[shardOf(hash)];
   Session session(*this, shard);
   shard.erase(key, hash);
   return {true, Reason::none};

@@ -53,7 +53,9 @@ class RAMCache final : public Cache {
 
   /// The number of shards that suits these limits.
   static std::size_t shardsFor(std::size_t max_bytes, std::size_t max_entries) noexcept;
-  ram::Shard& shardOf(ram::Hash hash) noexcept { return *shards_[(hash >> 32U) & shard_mask_]; }
+  [[nodiscard]] std::size_t shardOf(ram::Hash hash) const noexcept {
+    return (hash >> 32U) & shard_mask_;
+  }
   /// Evicts until the cache is within its limits.
   void makeRoom() noexcept;
   [[nodiscard]] bool isOver(std::size_t bytes, std::size_t entries) const noexcept {
@@ -69,8 +71,9 @@ class RAMCache final : public Cache {
   const Clock& clock_;
   const Millis start_;
   ram::Common common_;
-  std::vector<std::unique_ptr<ram::Shard>> shards_;
   std::size_t shard_mask_ = 0;
+  std::unique_ptr<ram::TableCell[]> tables_;
+  std::vector<std::unique_ptr<ram::Shard>> shards_;
   std::size_t max_bytes_ = 0;
   std::size_t max_entries_ = 0;
   std::size_t max_entry_bytes_ = 0;

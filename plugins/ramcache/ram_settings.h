@@ -10,7 +10,7 @@ inline constexpr SettingSpec kSettings[] = {
     {"max_size", SettingType::size, "256M",
      "Bytes of memory that entries and index may take together."},
     {"max_entries", SettingType::integer, "0", "Entries at most; 0 sets no limit.", "threshold"},
-    {"max_entry_size", SettingType::size, "0",
+    {"max_entry_size", SettingType::size, "0B",
      "An entry that takes more bytes is not stored; 0 stands for 1/16 of max_size."},
     {"cleanup_interval", SettingType::duration, "60s",
      "How often expired entries are looked for and freed; 0s leaves them until they are evicted."},

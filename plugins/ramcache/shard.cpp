@@ -13,11 +13,12 @@ bool isLate(const CacheEntry& fresh, const CacheEntry& present) noexcept {
 
 }  // namespace
 
-Shard::Shard(const Common& common)
+Shard::Shard(const Common& common, TableCell& cell)
     : common_(common),
-      owned_table_(std::make_unique<Table>(kFirstBuckets)),
+      cell_(cell),
+      table_(std::make_unique<Table>(kFirstBuckets)),
       policy_(makePolicy(common.policy, nodes_, common.entries)) {
-  table_.store(owned_table_.get(), std::memory_order_release);
+  cell_.store(table_->view().word(), std::memory_order_release);
 }
 
 Shard::~Shard() {
@@ -28,40 +29,9 @@ Shard::~Shard() {
   }
 }
 
-Shard::Found Shard::find(const CacheKey& key, Hash hash, HazardRecord& me, HazardSlot& slot,
-                         const CacheEntry*& entry) const noexcept {
-  for (;;) {
-    const Table* table = table_.load(std::memory_order_acquire);
-    me.table.store(table, std::memory_order_relaxed);
-    // The kernel's barrier, when a table is freed, stands for the fence that is not here.
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (table_.load(std::memory_order_acquire) != table) continue;
-
-    auto found = Found::nothing;
-    bool moved = false;
-    table->probe(hash, [&](const Table::Slot& place, std::uint64_t word) {
-      const CacheEntry* candidate = Table::entryOf(word);
-      __builtin_prefetch(candidate);
-      __builtin_prefetch(reinterpret_cast<const char*>(candidate) + sizeof(CacheEntry));
-      slot.exchange(candidate);
-      moved = place.load() != word || table_.load() != table;
-      if (moved) return true;
-      if (candidate->digest != key.digest) return false;
-      found = candidate->key == key.bytes ? Found::entry : Found::other_key;
-      entry = candidate;
-      return true;
-    });
-    if (moved) continue;
-    if (found != Found::entry) slot.store(nullptr, std::memory_order_release);
-    me.table.store(nullptr, std::memory_order_release);
-    return found;
-  }
-}
-
-Shard::Found Shard::findLocked(const CacheKey& key, Hash hash,
-                               const CacheEntry*& entry) const noexcept {
+Found Shard::findLocked(const CacheKey& key, Hash hash, const CacheEntry*& entry) const noexcept {
   Table::Position at;
-  if (!owned_table_->find(hash, key.digest, at)) return Found::nothing;
+  if (!table_->find(hash, key.digest, at)) return Found::nothing;
   entry = nodes_[at.node].entry;
   return entry->key == key.bytes ? Found::entry : Found::other_key;
 }
@@ -69,14 +39,14 @@ Shard::Found Shard::findLocked(const CacheKey& key, Hash hash,
 Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uint32_t expires,
                       std::uint32_t now) {
   Table::Position at;
-  if (owned_table_->find(hash, entry->digest, at)) {
+  if (table_->find(hash, entry->digest, at)) {
     EntryNode& node = nodes_[at.node];
     if (node.expires >= now && isLate(*entry, *node.entry)) {
       ++counters_.late;
       return Put::late;
     }
     entry->uses.store(node.entry->uses.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    owned_table_->replace(at.slot, entry.get());
+    table_->replace(at.slot, entry.get());
     retired_.add(node.entry, node.weight);
     const auto before = std::exchange(node.weight, weight);
     node.entry = entry.detach();
@@ -90,7 +60,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
   const auto index = nodes_.take();
   EntryNode& node = nodes_[index];
   entry->uses.store(0, std::memory_order_relaxed);
-  owned_table_->insert(hash, entry.get(), index);
+  table_->insert(hash, entry.get(), index);
   node.entry = entry.detach();
   node.hash = static_cast<std::uint32_t>(hash);
   node.weight = weight;
@@ -103,7 +73,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
 
 bool Shard::erase(const CacheKey& key, Hash hash) noexcept {
   Table::Position at;
-  if (!owned_table_->find(hash, key.digest, at)) return false;
+  if (!table_->find(hash, key.digest, at)) return false;
   if (nodes_[at.node].entry->key != key.bytes) return false;
   policy_->remove(at.node);
   drop(at.slot, at.node);
@@ -114,7 +84,7 @@ bool Shard::erase(const CacheKey& key, Hash hash) noexcept {
 bool Shard::eraseNode(NodeIndex index, const CacheEntry* entry) noexcept {
   if (index >= nodes_.end() || nodes_[index].entry != entry) return false;
   policy_->remove(index);
-  drop(owned_table_->slotOf(common_.hash(entry->digest), entry), index);
+  drop(table_->slotOf(common_.hash(entry->digest), entry), index);
   ++counters_.erased;
   return true;
 }
@@ -123,7 +93,7 @@ bool Shard::evict() noexcept {
   const auto index = policy_->evict();
   if (index == kNoNode) return false;
   const CacheEntry* entry = nodes_[index].entry;
-  drop(owned_table_->slotOf(common_.hash(entry->digest), entry), index);
+  drop(table_->slotOf(common_.hash(entry->digest), entry), index);
   ++counters_.evicted;
   return true;
 }
@@ -132,7 +102,7 @@ bool Shard::expire(NodeIndex index, std::uint32_t now) noexcept {
   const EntryNode& node = nodes_[index];
   if (!node.entry || node.expires >= now) return false;
   policy_->remove(index);
-  drop(owned_table_->slotOf(common_.hash(node.entry->digest), node.entry), index);
+  drop(table_->slotOf(common_.hash(node.entry->digest), node.entry), index);
   ++counters_.expired;
   return true;
 }
@@ -150,20 +120,20 @@ NodePool Shard::clear() {
 void Shard::makeRoom() {
   nodes_.prepare();
   policy_->prepare(nodes_.count() + 1);
-  if (owned_table_->hasRoom()) return;
-  auto table = std::make_unique<Table>(owned_table_->nextBuckets(nodes_.count()));
-  table->insertAll(*owned_table_, nodes_);
+  if (table_->hasRoom()) return;
+  auto table = std::make_unique<Table>(table_->nextBuckets(nodes_.count()));
+  table->insertAll(*table_, nodes_);
   publish(std::move(table));
 }
 
 void Shard::publish(std::unique_ptr<Table> table) noexcept {
-  table_.store(table.get());
-  owned_table_->next_old = std::move(old_tables_);
-  old_tables_ = std::exchange(owned_table_, std::move(table));
+  cell_.store(table->view().word());
+  table_->next_old = std::move(old_tables_);
+  old_tables_ = std::exchange(table_, std::move(table));
 }
 
 void Shard::drop(std::size_t slot, NodeIndex index) noexcept {
-  owned_table_->erase(slot);
+  table_->erase(slot);
   const EntryNode& node = nodes_[index];
   retired_.add(node.entry, node.weight);
   entry_bytes_ -= node.weight;

@@ -1,8 +1,8 @@
-// Shard: a part of the cache with an index, a policy and a mutex of its own.
+// Shard: a part of the cache with an index, a policy and a mutex of its own, as its writers see it.
+// Readers see no more of it than the TableCell (lookup.h).
 //
-// find() takes no lock and writes nothing that another thread writes. Everything else is for one
-// writer at a time, who holds `mutex`. What writers remove gathers in retired() and oldTables(), to
-// be freed when the mutex has been released.
+// All functions are for one writer at a time, who holds `mutex`. What writers remove gathers in
+// retired() and oldTables(), to be freed when the mutex has been released.
 #pragma once
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include "hash.h"
 #include "hazard.h"
 #include "larder/cache.h"
+#include "lookup.h"
 #include "node_pool.h"
 #include "policy.h"
 #include "table.h"
@@ -40,15 +41,11 @@ struct WriteCounters {
   std::uint64_t erased = 0;
 };
 
-class alignas(128) Shard {
+class alignas(64) Shard {
  public:
-  explicit Shard(const Common& common);
+  /// `cell` outlives the shard.
+  Shard(const Common& common, TableCell& cell);
   ~Shard();
-
-  enum class Found : std::uint8_t { nothing, other_key, entry };
-  /// For readers. On Found::entry, `slot` announces *entry; otherwise it is empty.
-  Found find(const CacheKey& key, Hash hash, HazardRecord& me, HazardSlot& slot,
-             const CacheEntry*& entry) const noexcept;
 
   std::mutex mutex;
 
@@ -73,7 +70,7 @@ class alignas(128) Shard {
   [[nodiscard]] const NodePool& nodes() const noexcept { return nodes_; }
   [[nodiscard]] std::size_t entryBytes() const noexcept { return entry_bytes_; }
   [[nodiscard]] std::size_t indexBytes() const noexcept {
-    return owned_table_->bytes() + nodes_.bytes() + policy_->bytes();
+    return table_->bytes() + nodes_.bytes() + policy_->bytes();
   }
   [[nodiscard]] const WriteCounters& counters() const noexcept { return counters_; }
   Retired& retired() noexcept { return retired_; }
@@ -84,11 +81,9 @@ class alignas(128) Shard {
   void publish(std::unique_ptr<Table> table) noexcept;
   void drop(std::size_t slot, NodeIndex node) noexcept;
 
-  // Readers use this line only.
-  std::atomic<const Table*> table_{nullptr};
   const Common& common_;
-
-  alignas(64) std::unique_ptr<Table> owned_table_;
+  TableCell& cell_;
+  std::unique_ptr<Table> table_;
   NodePool nodes_;
   std::unique_ptr<Policy> policy_;
   std::size_t entry_bytes_ = 0;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,20 +54,38 @@ struct Lifetime {
 ///   entry->value = page;
 ///   cache.put(key, EntryPtr(std::move(entry)), deadline);
 ///
-/// The key's bytes lie behind the object in one block, and what a look-up compares lies at its
-/// start: a hit of a large cache pays for two cache misses, the index and the entry.
-class CacheEntry {
+/// What a look-up reads is the last cache line of the object, and the key's bytes lie right behind
+/// it in the same block: a hit of a large cache pays for little more than one access to the index
+/// and one to the entry.
+class alignas(64) CacheEntry {
  public:
   /// An entry of this key, whose bytes are copied; all else is unset.
   [[nodiscard]] static std::unique_ptr<CacheEntry> make(const CacheKey& key);
-  static void operator delete(void* block) noexcept { ::operator delete(block); }
+  static void operator delete(CacheEntry* entry, std::destroying_delete_t) noexcept;
   CacheEntry(const CacheEntry&) = delete;
   CacheEntry& operator=(const CacheEntry&) = delete;
 
-  const Digest digest;
-  const std::string_view key;
-  Lifetime lifetime;
+  /// Bytes on the heap that the entry keeps alive, itself and the allocator's share included.
+  [[nodiscard]] std::size_t weight() const noexcept;
 
+  std::vector<ScopeId> scopes;
+  /// The scopes' names, one a line: for people, and for stores that outlive the process.
+  std::string scope_names;
+  /// The inputs that the render really read ("param:page"), sorted; all of them are among the key's
+  /// names.
+  std::vector<std::string> inputs;
+  /// Wall clock of the render's start, for `Age` across processes.
+  Millis created_wall = 0;
+  const Digest digest;
+  Stamp stamp;
+  Value value;
+  const std::uint32_t partition;
+  /// What making it cost, microseconds.
+  std::uint32_t cost_us = 0;
+
+  // From here on what a hit reads or writes.
+  alignas(64) const std::string_view key;
+  Lifetime lifetime;
   /// The ledger version at which this entry was last found valid; 0 never. Relaxed: a lost update
   /// costs one check.
   mutable std::atomic<std::uint64_t> validated_at{0};
@@ -84,27 +103,14 @@ class CacheEntry {
   mutable std::atomic<bool> refreshing{false};
   /// Reading the user or a session made it private: never published, `Cache-Control: private`.
   bool is_private = false;
-  const std::uint32_t partition;
-  /// What making it cost, microseconds.
-  std::uint32_t cost_us = 0;
-  Stamp stamp;
-  Value value;
-  std::vector<ScopeId> scopes;
-  /// The scopes' names, one a line: for people, and for stores that outlive the process.
-  std::string scope_names;
-  /// The inputs that the render really read ("param:page"), sorted; all of them are among the key's
-  /// names.
-  std::vector<std::string> inputs;
-  /// Wall clock of the render's start, for `Age` across processes.
-  Millis created_wall = 0;
-
-  /// Bytes on the heap that the entry keeps alive, itself and the allocator's share included.
-  [[nodiscard]] std::size_t weight() const noexcept;
 
  private:
-  CacheEntry(const CacheKey& id, std::string_view bytes) noexcept
-      : digest(id.digest), key(bytes), partition(id.partition) {}
+  CacheEntry(const CacheKey& id, std::string_view bytes, std::uint8_t padding) noexcept
+      : digest(id.digest), partition(id.partition), key(bytes), padding_(padding) {}
+  /// Bytes between the start of the block and the object.
+  const std::uint8_t padding_;
 };
+static_assert(sizeof(CacheEntry) % 64 == 0);
 
 /// Counted, shared ownership of an immutable entry.
 class EntryPtr {
@@ -140,8 +146,9 @@ class EntryPtr {
  private:
   friend class EntryRef;
   static void drop(const CacheEntry* entry) noexcept {
-    if (entry && entry->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete entry;
+    if (entry && entry->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) destroy(entry);
   }
+  static void destroy(const CacheEntry* entry) noexcept;
   void retain() noexcept {
     if (entry_) entry_->references_.fetch_add(1, std::memory_order_relaxed);
   }
