@@ -124,6 +124,7 @@ namespace {
 bool matchPattern(std::string_view pattern, std::string_view path,
                   std::vector<std::pair<std::string, std::string>>& variables) {
   variables.clear();
+  if (pattern == "/") pattern = {};
   while (!pattern.empty() || !path.empty()) {
     if (pattern.empty() || path.empty()) return false;
     pattern.remove_prefix(1);
@@ -180,13 +181,10 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
   std::string_view type;
   bool matched = false;
   std::string allowed;
+  const auto below = belowMount(object_path, mount->path);
   if (view.empty()) {
-    const auto below = belowMount(object_path, mount->path);
     for (const auto& r : app.routes) {
-      if (!matchPattern(r.pattern == "/" ? std::string_view() : std::string_view(r.pattern), below,
-                        route->variables)) {
-        continue;
-      }
+      if (!matchPattern(r.pattern, below, route->variables)) continue;
       if (r.method == (readsOnly(method) ? "GET" : method)) {
         matched = true;
         view = r.name;
@@ -204,9 +202,14 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
     const auto object = snapshot.object(object_path, recorder);
     route->scope_names = recorder.scopes();
     for (const auto& scope : route->scope_names) route->scopes.push_back(scopeId(scope));
-    // An app's own views that are for no type can be asked for at its mount, also where there is no
-    // object.
-    if (!object && !(object_path == mount->path && !view.empty())) {
+    // An app's own views that are for no type can be asked for at its mount and on its routes, also
+    // where there is no object.
+    const bool on_route =
+        !object && !view.empty() &&
+        std::any_of(app.routes.begin(), app.routes.end(), [&](const RouteDefinition& r) {
+          return matchPattern(r.pattern, below, route->variables);
+        });
+    if (!object && !on_route && !(object_path == mount->path && !view.empty())) {
       throw HttpError{404, "There is nothing at " + route->path + "."};
     }
     if (object) {
