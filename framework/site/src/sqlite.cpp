@@ -114,8 +114,13 @@ void Connection::commit() {
 }
 
 void Connection::rollback() noexcept {
-  if (!sqlite3_get_autocommit(handle()))
+  if (sqlite3_get_autocommit(handle())) return;
+  if (!rollback_) {
     sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
+    return;
+  }
+  sqlite3_step(rollback_->handle());
+  sqlite3_reset(rollback_->handle());
 }
 
 bool Connection::moved() const noexcept {

@@ -96,6 +96,7 @@ class Connection {
   std::unique_ptr<class Statement> begin_;
   std::unique_ptr<Statement> begin_write_;
   std::unique_ptr<Statement> commit_;
+  std::unique_ptr<Statement> rollback_;
 };
 
 /// The rows of one run; ending it resets the statement, so that no read transaction stays open.

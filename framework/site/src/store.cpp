@@ -1,6 +1,6 @@
 #include "larder/site/store.h"
 
-#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -18,7 +18,6 @@ namespace {
 constexpr Millis kMaintenancePeriod = 1'000;
 constexpr std::size_t kFoldAtOnce = 50'000;
 constexpr std::uintmax_t kLargeLog = 64u << 20U;
-constexpr std::uint32_t kPagesWorthWriting = 1'000;
 
 std::unique_ptr<Database> makeDatabase(StoreOptions options) {
   if (!options.clock) throw StoreError("a store needs a clock");
@@ -67,10 +66,12 @@ class Store::Impl : public std::enable_shared_from_this<Store::Impl> {
   Writer writer_;
   Readers readers_;
   std::mutex maintaining_;
+  std::atomic<bool> scheduled_{false};
 };
 
 // What the snapshot sees must be in the ledger's map before anything is looked up in a cache (L7).
 std::unique_ptr<ReadSnapshot> Store::Impl::read(Millis limit) {
+  scheduleMaintenance();
   auto reader = readers_.take();
   try {
     reader->begin(database_->schemas);
@@ -212,25 +213,28 @@ void Store::Impl::maintain() noexcept {
     std::error_code none;
     const auto log_size = std::filesystem::file_size(database_->file.string() + "-wal", none);
     if (!none && log_size > kLargeLog) {
-      writer_.checkpoint(true);
-    } else if (ledger_.walPages() > kPagesWorthWriting) {
-      writer_.checkpoint(false);
+      writer_.emptyLog();
+    } else {
+      writer_.checkpointIfDue();
     }
   } catch (const std::exception& error) {
     database_->log(LogLevel::error, error.what());
   }
 }
 
+// An executor may refuse while it is full; the next read or edit tries again.
 void Store::Impl::scheduleMaintenance() {
   auto* executor = database_->options.executor;
-  if (!executor) return;
-  executor->postAt(database_->options.clock->monotonic() + kMaintenancePeriod,
-                   [weak = weak_from_this()] {
-                     if (const auto self = weak.lock()) {
-                       self->maintain();
-                       self->scheduleMaintenance();
-                     }
-                   });
+  if (!executor || scheduled_.exchange(true, std::memory_order_relaxed)) return;
+  const bool accepted = executor->postAt(
+      database_->options.clock->monotonic() + kMaintenancePeriod, [weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+          self->maintain();
+          self->scheduled_.store(false, std::memory_order_relaxed);
+          self->scheduleMaintenance();
+        }
+      });
+  if (!accepted) scheduled_.store(false, std::memory_order_relaxed);
 }
 
 StoreStats Store::Impl::stats() {

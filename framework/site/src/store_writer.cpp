@@ -14,7 +14,7 @@ namespace larder::site {
 
 namespace {
 
-constexpr std::uint32_t kCheckpointPages = 4'000;  // 16 MB
+constexpr std::uint32_t kCheckpointPages = 2'000;  // 8 MB
 constexpr int kEmptyingPatience = 100;             // ms
 constexpr Millis kClosingPatience = 1'000;
 constexpr std::size_t kErasKept = 64;
@@ -228,7 +228,7 @@ Receipt Writer::commit(std::string_view by, const Work& work) {
     followFile();
     receipt = commitHeld(by, work, EraChoice::keep, false);
     if (receipt.seq == last_seq_) writeNote(holding.lock(), false);
-    if (const auto pages = ledger_.walPages(); pages >= checkpoint_at_) checkpointHeld(false);
+    if (checkpointDue()) checkpointHeld(false);
   }
   // Committed is committed: if the ledger cannot follow now, it says so and caches stay unused.
   (void)ledger_.observe();
@@ -334,10 +334,25 @@ void repairTriggers(WriteTransaction& t, Database& database) {
   database.log(LogLevel::info, "the ledger watches tables that were made or changed");
 }
 
-void Writer::checkpoint(bool whole) {
+void Writer::checkpointIfDue() {
+  if (ledger_.walPages() < kCheckpointPages) return;
   auto holding = hold(database_.options.writer_wait);
   followFile();
-  checkpointHeld(whole);
+  if (checkpointDue()) checkpointHeld(false);
+}
+
+void Writer::emptyLog() {
+  auto holding = hold(database_.options.writer_wait);
+  followFile();
+  checkpointHeld(true);
+}
+
+// A reader may keep the log from being written over; then only what has come since is worth it.
+bool Writer::checkpointDue() noexcept {
+  const auto pages = ledger_.walPages();
+  if (pages < last_pages_) checkpoint_at_ = kCheckpointPages;
+  last_pages_ = pages;
+  return pages >= checkpoint_at_;
 }
 
 void Writer::checkpointHeld(bool whole) {

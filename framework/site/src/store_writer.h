@@ -55,8 +55,10 @@ class Writer {
   /// Makes good what the ledger's drain found missing; also opens a file that was put in the place
   /// of the old one. True when the ledger is whole afterwards.
   bool repair();
-  /// Writes the log back as far as readers allow; `whole`: waits a little for them and empties it.
-  void checkpoint(bool whole);
+  /// Writes the log back as far as readers allow if it has grown enough since the last time.
+  void checkpointIfDue();
+  /// Waits a little for readers and empties the log.
+  void emptyLog();
 
  private:
   struct Note;
@@ -74,6 +76,7 @@ class Writer {
   void noteHead();
   void writeNote(WriterLock& lock, bool clean) noexcept;
   [[nodiscard]] std::optional<Note> readNote(WriterLock& lock);
+  [[nodiscard]] bool checkpointDue() noexcept;
   void checkpointHeld(bool whole);
 
   Database& database_;
