@@ -7,7 +7,7 @@
 #include "larder/site/json.h"
 #include "lua_library.h"
 #include "lua_machine.h"
-#include "lua_value.h"
+#include "lua_tree.h"
 
 namespace larder::site {
 namespace {

@@ -25,6 +25,11 @@ void pushDateLibrary(lua_State* lua);
 /// view, sql, tag: into the table on top.
 void addContextFunctions(lua_State* lua);
 
+/// pairs(table), in order of its keys.
+int pairsInOrder(lua_State* lua);
+/// next(table [, key]), in the same order; looks through the whole table each time.
+int nextInOrder(lua_State* lua);
+
 /// The object of the request, or nil; remembered in the environment.
 int pushRequestObject(lua_State* lua);
 

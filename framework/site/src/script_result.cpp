@@ -8,7 +8,7 @@
 
 #include "lua_library.h"
 #include "lua_machine.h"
-#include "lua_value.h"
+#include "lua_tree.h"
 
 namespace larder::site {
 namespace {

@@ -244,6 +244,12 @@ TEST(ScriptSite, UnknownKeyOfAQueryIsAnError) {
               HasSubstr("unknown key 'order'; valid here: type, sort"));
 }
 
+TEST(ScriptSite, KnowsWhereTheAppIsAndHowToLink) {
+  ScriptRun run;
+  EXPECT_EQ(run.body("return site.root() .. ' ' .. site.url('/a b/\u{fc}?')"),
+            "/ /a%20b/%C3%BC%3F");
+}
+
 TEST(ScriptSite, CallsViewsWithArguments) {
   ScriptRun run;
   run.context.on_call = [](std::string_view path, std::string_view view,
