@@ -47,8 +47,8 @@ int connectTo(const std::string& path, std::uint16_t port, bool v6) noexcept {
 bool endsAnswer(std::string_view answer) noexcept {
   if (!answer.ends_with("\r\n")) return false;
   answer.remove_suffix(2);
-  const auto start = answer.rfind("\r\n");
-  const std::string_view last = start == std::string_view::npos ? answer : answer.substr(start + 2);
+  const auto start = answer.rfind('\n');
+  const std::string_view last = start == std::string_view::npos ? answer : answer.substr(start + 1);
   return last == "END" || last == "OK" || last == "STORED" || last == "DELETED" ||
          last.starts_with("NOT_") || last.starts_with("VERSION") ||
          last.find("ERROR") < last.size();
