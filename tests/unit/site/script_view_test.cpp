@@ -246,7 +246,7 @@ TEST(ScriptSite, UnknownKeyOfAQueryIsAnError) {
 
 TEST(ScriptSite, KnowsWhereTheAppIsAndHowToLink) {
   ScriptRun run;
-  EXPECT_EQ(run.body("return site.root() .. ' ' .. site.url('/a b/\u{fc}?')"),
+  EXPECT_EQ(run.body("return site.root() .. ' ' .. site.url('/a b/\\u{fc}?')"),
             "/ /a%20b/%C3%BC%3F");
 }
 
