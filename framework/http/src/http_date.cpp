@@ -226,7 +226,7 @@ std::optional<std::int64_t> parseHttpDate(std::string_view text, std::int64_t no
       parts.minute > 59 || parts.second > 60) {
     return std::nullopt;
   }
-  return daysFromCivil(date) * kDaySeconds + parts.hour * 3600 + parts.minute * 60 +
+  return daysFromCivil(date) * kDaySeconds + parts.hour * 3600L + parts.minute * 60L +
          std::min(parts.second, 59);
 }
 

@@ -133,7 +133,7 @@ class Reactor {
 
   Millis now_ = 0;
   DateLine date_line_;
-  std::array<char, 16 * 1024> buffer_;
+  std::array<char, 16 * 1024UL> buffer_;
   IncomingMessage scratch_message_;
   Response scratch_response_;
   std::string scratch_head_;

@@ -323,7 +323,7 @@ bool Reactor::onWritable(Connection& c) {
 
 void Reactor::discardInput(Connection& c) {
   // With this flag TCP drops what it has instead of copying it.
-  const ssize_t size = ::recv(c.fd, nullptr, 1024 * 1024, MSG_TRUNC);
+  const ssize_t size = ::recv(c.fd, nullptr, 1024 * 1024UL, MSG_TRUNC);
   if (size == 0 || (size < 0 && !wouldBlock(errno))) close(c);
 }
 

@@ -262,11 +262,11 @@ TEST(HeadParser, MethodsAreCaseSensitive) {
 }
 
 TEST(HeadParser, FaultA12_LineIsRefusedBeforeItsEnd) {
-  EXPECT_EQ(outcomeOf("GET /" + std::string(16 * 1024, 'a')).substr(0, 10), "failed 414");
+  EXPECT_EQ(outcomeOf("GET /" + std::string(16UL * 1024, 'a')).substr(0, 10), "failed 414");
 }
 
 TEST(HeadParser, FaultA12_HeadIsRefusedBeforeItsEnd) {
-  EXPECT_EQ(outcomeOf("GET / HTTP/1.1\r\nX: " + std::string(32 * 1024, 'a')).substr(0, 10),
+  EXPECT_EQ(outcomeOf("GET / HTTP/1.1\r\nX: " + std::string(32UL * 1024, 'a')).substr(0, 10),
             "failed 431");
 }
 
@@ -279,7 +279,7 @@ TEST(HeadParser, LimitsAreSettable) {
 
 // Decodes a body in pieces that end where told.
 std::string decoded(const std::string& bytes, const std::vector<std::size_t>& ends,
-                    std::uint64_t limit = 2 * 1024 * 1024) {
+                    std::uint64_t limit = 2UL * 1024 * 1024) {
   ChunkedDecoder decoder(limit);
   std::string body;
   std::size_t from = 0;

@@ -110,10 +110,19 @@ void RawClient::reset() {
   ::close(std::exchange(fd_, -1));
 }
 
+std::string get(const std::string& path, const std::string& fields) {
+  return "GET " + path + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n";
+}
+
+std::string withBody(const std::string& start, const std::string& body) {
+  return start + " HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
+         "\r\n\r\n" + body;
+}
+
 std::optional<RawAnswer> fetch(std::uint16_t port, const std::string& path,
                                const std::string& fields) {
   RawClient client(port);
-  client.send("GET " + path + " HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n");
+  client.send(get(path, fields));
   return client.receive();
 }
 

@@ -46,6 +46,11 @@ class RawClient {
   std::string pending_;
 };
 
+/// A request for host "h". `fields`: lines with their line ends.
+std::string get(const std::string& path, const std::string& fields = "");
+/// A request with a body and its length. `start`: method and path.
+std::string withBody(const std::string& start, const std::string& body);
+
 /// One request on a connection of its own. `fields`: lines with their line ends.
 std::optional<RawAnswer> fetch(std::uint16_t port, const std::string& path,
                                const std::string& fields = "");

@@ -160,7 +160,7 @@ TEST(Holder, MovesItsObject) {
   int durable = 0;
   Holder first{Tracked(alive, durable)};
   Holder second = std::move(first);
-  first.reset();
+  first.reset();  // NOLINT(bugprone-use-after-move): what is tested
   EXPECT_EQ(alive, 1);
   second = Holder();
   EXPECT_EQ(alive, 0);

@@ -15,12 +15,6 @@
 namespace larder::http::test {
 namespace {
 
-const std::string kFields = " HTTP/1.1\r\nHost: h\r\n\r\n";
-
-std::string get(const std::string& path) {
-  return "GET " + path + kFields;
-}
-
 TEST(Server, AnswersAStoredPage) {
   TestServer server;
   const auto answer = fetch(server.port(), "/hit");
@@ -61,7 +55,7 @@ TEST(Server, ClosesWhenAskedTo) {
   TestServer server;
   for (const std::string path : {"/hit", "/probe"}) {
     RawClient client(server.port());
-    client.send("GET " + path + " HTTP/1.1\r\nHost: h\r\nConnection: foo, Close\r\n\r\n");
+    client.send(get(path, "Connection: foo, Close\r\n"));
     EXPECT_EQ(client.receive()->header("Connection"), "close");
     EXPECT_TRUE(client.closed());
   }
@@ -103,7 +97,7 @@ TEST(Server, FaultA26_HeadGetsTheHeadOfGet) {
   TestServer server;
   RawClient client(server.port());
   for (const std::string path : {"/hit", "/probe"}) {
-    client.send("HEAD " + path + kFields);
+    client.send(std::string("HEAD ").append(path).append(" HTTP/1.1\r\nHost: h\r\n\r\n"));
     const auto head = client.receive(true);
     client.send(get(path));
     const auto full = client.receive();
@@ -125,7 +119,7 @@ TEST(Server, StatusesWithoutBodyHaveNone) {
 TEST(Server, DeliversBodies) {
   TestServer server;
   RawClient client(server.port());
-  client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+  client.send(withBody("POST /echo", "hello"));
   EXPECT_EQ(client.receive()->body, "hello");
   client.send(
       "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -138,8 +132,7 @@ TEST(Server, DeliversLargeBodies) {
   std::string body;
   for (int i = 0; body.size() < 1'500'000; ++i) body += std::to_string(i);
   RawClient client(server.port());
-  client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) +
-              "\r\n\r\n" + body + get("/hit"));
+  client.send(withBody("POST /echo", body) + get("/hit"));
   EXPECT_EQ(client.receive()->body, body);
   EXPECT_EQ(client.receive()->body, "stored");
 }
@@ -260,6 +253,7 @@ TEST(Server, HalfClosedClientsAreAnswered) {
 TEST(Server, SeveralReactorsShareThePort) {
   TestServer server([](ServerOptions& options) { options.reactors = 3; });
   std::vector<RawClient> clients;
+  clients.reserve(60);
   for (int i = 0; i < 60; ++i) clients.emplace_back(server.port());
   for (RawClient& client : clients) client.send(get("/hit") + get("/probe"));
   for (RawClient& client : clients) {
@@ -365,6 +359,7 @@ TEST(ServerDrain, FaultA13_NoAnswerIsCutShortUnderLoad) {
     std::atomic<bool> cut_short{false};
     std::atomic<int> answered{0};
     std::vector<std::thread> clients;
+    clients.reserve(8);
     for (int i = 0; i < 8; ++i) {
       clients.emplace_back([&, i] {
         try {

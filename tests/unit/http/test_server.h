@@ -20,7 +20,7 @@ namespace larder::http::test {
 /// kBigSize bytes, /peer tells the client's address; everything else is 404.
 class TestHandler final : public Handler {
  public:
-  static constexpr std::size_t kBigSize = 16 * 1024 * 1024;
+  static constexpr std::size_t kBigSize = 16UL * 1024 * 1024;
 
   TestHandler();
   bool tryFast(const Request& request, Response& response) noexcept override;

@@ -41,8 +41,8 @@ enum class ParamStatus : std::uint8_t {
 std::string_view describe(ParamStatus status);
 
 struct ParamLimits {
-  std::size_t count = 1000;        // parameters or cookies held in one object
-  std::size_t bytes = 256 * 1024;  // of undecoded text in one call
+  std::size_t count = 1000;          // parameters or cookies held in one object
+  std::size_t bytes = 256 * 1024UL;  // of undecoded text in one call
 };
 
 class Params {

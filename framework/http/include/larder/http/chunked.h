@@ -24,8 +24,8 @@ class ChunkedDecoder {
   /// Bytes of one chunk's size line with its extensions, of all such extensions of a body, and of a
   /// trailer section. More is refused.
   static constexpr std::size_t kSizeLineLimit = 1024;
-  static constexpr std::size_t kExtensionsLimit = 16 * 1024;
-  static constexpr std::size_t kTrailersLimit = 8 * 1024;
+  static constexpr std::size_t kExtensionsLimit = 16 * 1024UL;
+  static constexpr std::size_t kTrailersLimit = 8 * 1024UL;
 
   explicit ChunkedDecoder(std::uint64_t body_limit) noexcept : body_limit_(body_limit) {}
 

@@ -27,10 +27,10 @@
 namespace larder::http {
 
 struct ParserLimits {
-  std::size_t request_line = 16 * 1024;  ///< bytes; more is 414
-  std::size_t head = 32 * 1024;          ///< bytes of request line and fields; more is 431
-  std::size_t fields = 100;              ///< more is 431
-  std::uint64_t body = 2 * 1024 * 1024;  ///< bytes, declared or received; more is 413
+  std::size_t request_line = 16 * 1024UL;  ///< bytes; more is 414
+  std::size_t head = 32 * 1024UL;          ///< bytes of request line and fields; more is 431
+  std::size_t fields = 100;                ///< more is 431
+  std::uint64_t body = 2UL * 1024 * 1024;  ///< bytes, declared or received; more is 413
 };
 
 enum class ParseStatus : std::uint8_t { incomplete, complete, failed };

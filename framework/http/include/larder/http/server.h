@@ -48,12 +48,12 @@ struct ServerOptions {
   Millis idle_deadline = 65'000;  ///< between requests
   /// An answer must leave at `write_minimum` bytes per `write_deadline`, or to its end.
   Millis write_deadline = 30'000;
-  std::uint64_t write_minimum = 64 * 1024;
+  std::uint64_t write_minimum = 64 * 1024UL;
   /// How long, after an error, what the client still sends is read and dropped, so that the answer
   /// is not lost to a connection reset.
   Millis linger_deadline = 2'000;
   /// Bytes of incomplete messages in all; past it 503.
-  std::size_t input_budget = 256 * 1024 * 1024;
+  std::size_t input_budget = 256UL * 1024 * 1024;
 
   /// Clients reach the server by TLS (told to handlers).
   bool secure = false;
