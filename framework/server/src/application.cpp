@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "app_host.h"
 #include "larder/cache/engine.h"
 #include "larder/cache/plugin_loader.h"
 #include "larder/cache/thread_pool.h"
@@ -27,26 +28,6 @@ using nlohmann::json;
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 constexpr Millis kTick = 1'000;
-
-/// What hosted apps see of the server.
-class AppHost final : public Host {
- public:
-  AppHost(const Clock& clock, Executor& executor, Log& log)
-      : clock_(clock), executor_(executor), log_(log) {}
-  [[nodiscard]] const Clock& clock() const noexcept override { return clock_; }
-  [[nodiscard]] Executor& executor() noexcept override { return executor_; }
-  void log(LogLevel level, std::string_view message) noexcept override {
-    log_.write(level, message);
-  }
-  [[nodiscard]] std::shared_ptr<Cache> manager(std::string_view) noexcept override {
-    return nullptr;
-  }
-
- private:
-  const Clock& clock_;
-  Executor& executor_;
-  Log& log_;
-};
 
 std::vector<std::string> foldersOr(const std::vector<std::filesystem::path>& folders,
                                    std::string_view kind) {
@@ -169,7 +150,6 @@ class Application::Impl final : public ManagementBackend {
   }
 
   Result<> reload(Config config) {
-    const std::lock_guard lock(configure_mutex_);
     if (auto configured = configure(config); !configured) return configured;
     for (const ShownSetting& setting : config.shown) {
       const auto before = std::ranges::find(config_.shown, setting.name, &ShownSetting::name);
@@ -246,6 +226,7 @@ class Application::Impl final : public ManagementBackend {
 
   /// Everything that a reload may change.
   Result<> configure(const Config& config) {
+    const std::lock_guard lock(configure_mutex_);
     for (const Refusal& refusal : plugins_.loadAll())
       log_.write(LogLevel::warning, "plugin " + refusal.file + " is not used: " + refusal.message);
     const auto before = managers();
@@ -253,27 +234,51 @@ class Application::Impl final : public ManagementBackend {
     if (!after) return after.error();
     auto mounts = apps_.load(config.apps);
     if (!mounts) return mounts.error();
-    auto configured = site_->configure({.mounts = std::move(*mounts),
-                                        .registry = (*after)->registry,
-                                        .rules = std::make_shared<const RuleSet>(config.rules)});
+    const auto rules = std::make_shared<const RuleSet>(config.rules);
+    auto configured = site_->configure(
+        {.mounts = std::move(*mounts), .registry = (*after)->registry, .rules = rules});
     if (!configured) return configured;
+    configured_apps_ = config.apps;
+    configured_rules_ = rules;
     {
-      const std::lock_guard lock(managers_mutex_);
+      const std::lock_guard managers_lock(managers_mutex_);
       managers_ = *after;
     }
+    tell(config, **after);
+    if (before) endManagers(*before, **after);
+    return Done{};
+  }
+
+  void tell(const Config& config, const ManagerSet& set) {
     for (const std::string& warning : config.warnings) log_.write(LogLevel::warning, warning);
-    for (const FailedManager& failed : (*after)->registry->failed()) {
+    for (const FailedManager& failed : set.registry->failed()) {
       log_.write(LogLevel::error, "manager '" + failed.identity.id + "' at " +
                                       failed.identity.path +
                                       " failed, its views are not cached: " + failed.reason);
     }
-    for (const PluginPtr& plugin : plugins_.plugins()) {
-      if (plugin->changedOnDisk())
-        log_.write(LogLevel::warning,
-                   plugin->origin() + " was replaced; the new one is used after a restart");
+    for (const PluginLoader* loader : {&plugins_, &libraries_}) {
+      for (const PluginPtr& plugin : loader->plugins()) {
+        if (plugin->changedOnDisk())
+          log_.write(LogLevel::warning,
+                     plugin->origin() + " was replaced; the new one is used after a restart");
+      }
     }
-    if (before) endManagers(*before, **after);
-    return Done{};
+  }
+
+  /// An edited template, script or SQL file is served from the next second on; one with an error is
+  /// told, and what ran goes on.
+  void refreshApps() {
+    const std::lock_guard lock(configure_mutex_);
+    if (!apps_.changed()) return;
+    auto mounts = apps_.load(configured_apps_);
+    const auto configured = mounts ? site_->configure({.mounts = std::move(*mounts),
+                                                       .registry = managers()->registry,
+                                                       .rules = configured_rules_})
+                                   : Result<>(mounts.error());
+    if (configured)
+      log_.write(LogLevel::info, "apps were read again");
+    else
+      log_.write(LogLevel::error, "apps stay as they were: " + configured.error().message);
   }
 
   void endManagers(const ManagerSet& before, const ManagerSet& after) {
@@ -285,30 +290,9 @@ class Application::Impl final : public ManagementBackend {
                  "what replaced managers held is not invalidated: " + seq.error().message);
   }
 
-  /// An edited template, script or SQL file is served from the next second on; one with an error is
-  /// reported, and what ran before goes on running.
-  void reloadEditedApps() {
-    const std::lock_guard lock(configure_mutex_);
-    if (!apps_.changed()) return;
-    auto mounts = apps_.load(config_.apps);
-    if (!mounts) {
-      log_.write(LogLevel::error, mounts.error().message);
-      return;
-    }
-    const auto set = managers();
-    const auto done = site_->configure({.mounts = std::move(*mounts),
-                                        .registry = set->registry,
-                                        .rules = std::make_shared<const RuleSet>(config_.rules)});
-    if (done) {
-      log_.write(LogLevel::info, "apps were loaded again, because files of theirs have changed");
-    } else {
-      log_.write(LogLevel::error, done.error().message);
-    }
-  }
-
   void tick() {
     site_->maintain();
-    reloadEditedApps();
+    refreshApps();
     if (++ticks_ % 60 == 0) state_->maintain();
     executor_.postAt(clock_.monotonic() + kTick, [this] { tick(); });
   }
@@ -337,7 +321,10 @@ class Application::Impl final : public ManagementBackend {
   AppLoader apps_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<site::State> state_;
-  std::mutex configure_mutex_;  ///< one reload at a time, of the configuration or of an app's files
+  /// One reload at a time, of the configuration or of an app's files; guards the next two.
+  std::mutex configure_mutex_;
+  std::vector<AppConfig> configured_apps_;
+  std::shared_ptr<const RuleSet> configured_rules_;
   mutable std::mutex managers_mutex_;
   std::shared_ptr<const ManagerSet> managers_;
   std::unique_ptr<Engine> engine_;

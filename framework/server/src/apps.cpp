@@ -1,10 +1,11 @@
 #include "larder/server/apps.h"
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <utility>
 
-#include "larder/cache/units.h"
 #include "larder/key.h"
 
 namespace larder::server {
@@ -18,61 +19,114 @@ Result<std::uint64_t> contentHash(const std::string& file) {
   return hash64(content.str());
 }
 
+std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
+  return hash64(std::to_string(a) + ':' + std::to_string(b));
+}
+
+/// Over the code of all apps.
+std::uint64_t codeRevision(const std::vector<site::AppDefinition>& apps) {
+  std::uint64_t revision = 0;
+  for (const site::AppDefinition& app : apps)
+    for (const site::ViewDefinition& view : app.views) revision = mix(revision, view.revision);
+  return revision;
+}
+
+/// A definition that keeps alive the app whose code its views are.
+std::shared_ptr<const site::AppDefinition> share(site::AppDefinition definition,
+                                                 std::shared_ptr<App> app) {
+  auto both = std::make_shared<std::pair<std::shared_ptr<App>, site::AppDefinition>>(
+      std::move(app), std::move(definition));
+  return {both, &both->second};
+}
+
 }  // namespace
 
 Result<std::vector<site::Mount>> AppLoader::load(const std::vector<AppConfig>& apps) {
-  std::vector<site::Mount> mounts;
+  std::vector<Loaded> next;
+  std::vector<site::AppDefinition> definitions;
   std::string errors;
   for (const AppConfig& app : apps) {
-    auto definition = loadOne(app);
+    next.push_back({.mount = app.mount, .folder = app.folder.string(), .files = {}, .native = {}});
+    auto definition = loadOne(app, next.back());
     if (definition)
-      mounts.push_back({app.mount, std::move(*definition)});
+      definitions.push_back(std::move(*definition));
     else
       errors += (errors.empty() ? "" : "\n") + definition.error().message;
   }
   if (!errors.empty()) return Error{errors};
+
+  const std::uint64_t code = codeRevision(definitions);
+  std::vector<site::Mount> mounts;
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    for (site::ViewDefinition& view : definitions[i].views)
+      view.revision = mix(code, view.revision);
+    mounts.push_back({next[i].mount, share(std::move(definitions[i]),
+                                           next[i].native ? next[i].native->app : nullptr)});
+  }
+  loaded_ = std::move(next);
   return mounts;
 }
 
 bool AppLoader::changed() {
   bool any = false;
-  for (const auto& [mount, folder] : folders_) any |= folder->changed();
+  for (const Loaded& loaded : loaded_) any = (loaded.files && loaded.files->changed()) || any;
   return any;
 }
 
-Result<std::shared_ptr<const site::AppDefinition>> AppLoader::loadOne(const AppConfig& config) {
-  const auto fault = [&](const std::string& what) {
-    return Error{config.origin + ": app at " + config.mount + ": " + what};
-  };
+const AppLoader::Loaded* AppLoader::before(const Loaded& loaded) const {
+  const auto found = std::ranges::find_if(loaded_, [&](const Loaded& candidate) {
+    return candidate.mount == loaded.mount && candidate.folder == loaded.folder;
+  });
+  return found == loaded_.end() ? nullptr : &*found;
+}
+
+Result<site::AppDefinition> AppLoader::loadOne(const AppConfig& config, Loaded& loaded) {
+  const std::string place = config.origin + ": app at " + config.mount + ": ";
   site::AppDefinition definition;
   std::string library = config.library;
-  if (!config.folder.empty()) {
-    auto& folder = folders_[config.mount];
-    if (!folder || folder->folder() != config.folder.string()) {
-      folder = std::make_unique<site::AppFolder>(config.folder.string(), host_.clock());
-    }
-    auto files = folder->load();
+  if (!loaded.folder.empty()) {
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(loaded.folder, ignored))
+      return Error{place + "there is no folder " + loaded.folder};
+    const Loaded* old = before(loaded);
+    loaded.files =
+        old ? old->files : std::make_shared<site::AppFolder>(loaded.folder, host_.clock());
+    auto files = loaded.files->load();
     if (!files) return files.error();
     definition = std::move(*files);
-    if (library.empty()) library = definition.library;
+    if (library.empty())
+      library = definition.library;
+    else if (!definition.library.empty() && library != definition.library)
+      return Error{place + "its folder names the library " + definition.library + ", not " +
+                   library};
   }
-  std::shared_ptr<App> app;
-  if (!library.empty()) {
-    const Result<PluginPtr> module = libraries_.load(library);
-    if (!module) return fault(module.error().message);
-    const auto build = contentHash((*module)->origin());
-    if (!build) return fault(build.error().message);
-    auto instance = (*module)->instantiate<App>(host_, Settings());
-    if (!instance) return fault(instance.error().message);
-    app = std::move(*instance);
-    auto native = site::defineApp(*app, *build, (*module)->origin());
-    if (!native) return fault(native.error().message);
-    if (auto added = definition.addNative(std::move(*native)); !added) return added.error();
-  }
-  // The definition's views are the app's code and may use what the app owns.
-  auto whole = std::make_shared<std::pair<std::shared_ptr<App>, site::AppDefinition>>(
-      std::move(app), std::move(definition));
-  return std::shared_ptr<const site::AppDefinition>(whole, &whole->second);
+  if (library.empty()) return definition;
+  auto native = loadNative(library, loaded);
+  if (!native) return Error{place + native.error().message};
+  loaded.native = *native;
+  if (loaded.folder.empty()) return loaded.native->definition;
+  if (auto merged = definition.addNative(loaded.native->definition); !merged) return merged.error();
+  return definition;
+}
+
+Result<std::shared_ptr<AppLoader::Native>> AppLoader::loadNative(const std::string& library,
+                                                                 const Loaded& loaded) {
+  const Result<PluginPtr> plugin = libraries_.load(library);
+  if (!plugin) return plugin.error();
+  const std::string& file = (*plugin)->origin();
+  const Loaded* old = before(loaded);
+  if (old && old->native && old->native->file == file) return old->native;
+  const auto build = contentHash(file);
+  if (!build) return build.error();
+  auto instance = (*plugin)->instantiate<App>(host_, Settings());
+  if (!instance) return instance.error();
+  auto native = std::make_shared<Native>();
+  native->file = file;
+  native->app = std::move(*instance);
+  auto definition = site::defineApp(*native->app, *build, file);
+  if (!definition) return definition.error();
+  native->definition = std::move(*definition);
+  return native;
 }
 
 }  // namespace larder::server

@@ -3,9 +3,13 @@
 #include <iostream>
 #include <set>
 
+#include "app_host.h"
 #include "command_support.h"
 #include "larder/cache/plugin_loader.h"
+#include "larder/cache/system_clock.h"
+#include "larder/cache/thread_pool.h"
 #include "larder/server/application.h"
+#include "larder/server/apps.h"
 #include "larder/server/commands.h"
 #include "larder/server/managers.h"
 #include "text_table.h"
@@ -34,6 +38,7 @@ class Check {
   explicit Check(const Config& config)
       : config_(config),
         plugins_(namesOf(config.plugin_folders, "plugins")),
+        libraries_(namesOf(config.app_folders, "apps")),
         rules_(config.rules) {}
 
   int run() {
@@ -42,6 +47,7 @@ class Check {
     printApps();
     printManagers();
     printRules();
+    printViews();
     for (const Refusal& refusal : refusals) problem(refusal.file + ": " + refusal.message);
     for (const std::string& warning : config_.warnings) std::cerr << warning << '\n';
     std::cout << std::flush;
@@ -159,8 +165,63 @@ class Check {
     }
   }
 
+  /// Loads the apps as the server would, so that what is wrong in their files is told here, too.
+  void printViews() {
+    const SystemClock clock;
+    ThreadPool executor(clock, {.threads = 1});
+    Log log(LogLevel::warning);
+    AppHost host(clock, executor, log);
+    AppLoader loader(libraries_, host);
+    const auto mounts = loader.load(config_.apps);
+    if (!mounts) return problem(mounts.error().message);
+    if (mounts->empty()) return;
+    std::cout << '\n';
+    TextTable table({"APP AT", "VIEW", "OF", "KIND", "MANAGER", "FROM", "MAX_AGE", "FROM"});
+    for (const site::Mount& mount : *mounts)
+      for (const site::ViewDefinition& view : mount.app->views) addView(mount.path, view, table);
+    table.print(std::cout);
+  }
+
+  /// As the site decides: the rules, then the view itself, then the manager.
+  void addView(const std::string& mount, const site::ViewDefinition& view, TextTable& table) const {
+    const std::string path = sampleOf(below(mount));
+    const Resolved& resolved = rules_.resolve(path, view.name);
+    const bool by_rule = !resolved.manager.empty();
+    const std::string& id = by_rule ? resolved.manager : view.caching.manager;
+    const ManagerConfig* manager = id == "none" ? nullptr : nearest(path, id);
+    const std::string from = by_rule       ? resolved.manager_origin
+                             : !id.empty() ? mount + ": " + view.origin
+                             : manager     ? manager->origin
+                                           : "default";
+    std::vector<std::string> row = {
+        mount,
+        view.name,
+        view.type,
+        std::string(viewKindName(view.kind)),
+        manager ? manager->identity.id + " at " + manager->identity.path : "none",
+        from};
+    if (manager) {
+      Policy policy = manager->policy;
+      auto setting = std::ranges::find(manager->settings, "max_age", &PolicySetting::name);
+      std::string age_from = setting == manager->settings.end() ? "default" : setting->origin;
+      if (view.caching.max_age) {
+        policy.max_age = *view.caching.max_age;
+        age_from = mount + ": " + view.origin;
+      }
+      if (const auto own = std::ranges::find(resolved.settings, "max_age", &PolicySetting::name);
+          own != resolved.settings.end()) {
+        age_from = own->origin;
+      }
+      policy = resolved.apply(policy);
+      row.push_back(settingText(policy, "max_age"));
+      row.push_back(age_from);
+    }
+    table.row(std::move(row));
+  }
+
   const Config& config_;
   PluginLoader plugins_;
+  PluginLoader libraries_;
   RuleSet rules_;
   std::vector<std::string> problems_;
 };

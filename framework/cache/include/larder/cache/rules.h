@@ -26,30 +26,10 @@
 #include <vector>
 
 #include "larder/cache/policy.h"
+#include "larder/cache/policy_settings.h"
 #include "larder/result.h"
-#include "larder/settings.h"
 
 namespace larder {
-
-/// A setting of a Policy by its name in the configuration.
-struct PolicySetting {
-  std::string name;
-  Settings::Value value;
-  std::string origin;  ///< where it was written: "conf/larder.toml:12"
-};
-
-/// The settings that [[manager]] and [[rule]] may give, by name, with their types and help.
-[[nodiscard]] std::span<const SettingSpec> policySchema() noexcept;
-
-/// Sets one field. The error says what is expected, without the place: "jitter must be between 0
-/// and 1". Giving request_vars switches to declared keys; a `mode` applied later prevails.
-Result<> applySetting(Policy& policy, std::string_view name, const Settings::Value& value);
-
-/// The field as the configuration would write it, for people.
-[[nodiscard]] std::string settingText(const Policy& policy, std::string_view name);
-
-/// What is wrong with the whole (declared inputs that need a finite max_age ...), if anything.
-Result<> checkPolicy(const Policy& policy);
 
 struct Rule {
   std::string pattern;
