@@ -113,7 +113,7 @@ SqliteLedger::~SqliteLedger() = default;
 bool SqliteLedger::observe() noexcept {
   if (const auto* words = wal_index_.load(std::memory_order_acquire)) {
     const WalIndex index(words);
-    const auto sum = noted_sum_.load(std::memory_order_relaxed);
+    const auto sum = noted_sum_.load(std::memory_order_acquire);
     if (index.changes() == noted_changes_.load(std::memory_order_relaxed) && index.sum(0) == sum &&
         index.sum(1) == sum)
       return true;
@@ -185,7 +185,8 @@ SqliteLedger::Mark SqliteLedger::markOf(Connected& connected) {
 void SqliteLedger::noteMark(const Mark& mark) noexcept {
   noted_ = mark;
   noted_changes_.store(mark.changes, std::memory_order_relaxed);
-  noted_sum_.store(mark.sum, std::memory_order_relaxed);
+  noted_sum_.store(mark.sum,
+                   std::memory_order_release);  // whoever reads it sees what was published
   wal_index_.store(connected_->wal_index, std::memory_order_release);
 }
 

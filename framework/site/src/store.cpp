@@ -225,7 +225,9 @@ void Store::Impl::maintain() noexcept {
 // An executor may refuse while it is full; the next read or edit tries again.
 void Store::Impl::scheduleMaintenance() {
   auto* executor = database_->options.executor;
-  if (!executor || scheduled_.exchange(true, std::memory_order_relaxed)) return;
+  if (!executor || scheduled_.load(std::memory_order_relaxed) ||
+      scheduled_.exchange(true, std::memory_order_relaxed))
+    return;
   const bool accepted = executor->postAt(
       database_->options.clock->monotonic() + kMaintenancePeriod, [weak = weak_from_this()] {
         if (const auto self = weak.lock()) {

@@ -228,9 +228,13 @@ Receipt Writer::commit(std::string_view by, const Work& work) {
     followFile();
     receipt = commitHeld(by, work, EraChoice::keep, false);
     if (receipt.seq == last_seq_) writeNote(holding.lock(), false);
-    if (checkpointDue()) checkpointHeld(false);
+    try {
+      if (checkpointDue()) checkpointHeld(false);
+    } catch (const StoreError& error) {
+      database_.log(LogLevel::error, error.what());  // what was committed stays acknowledged
+    }
   }
-  // Committed is committed: if the ledger cannot follow now, it says so and caches stay unused.
+  // If the ledger cannot follow now, it says so and caches stay unused.
   (void)ledger_.observe();
   return receipt;
 }

@@ -4,6 +4,7 @@
 // Environment: LARDER_KILLS how many writers are killed (30), LARDER_EDITORS_SECONDS how long
 // editors and readers work (1).
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -289,6 +291,35 @@ TEST_F(ProcessesTest, LedgerL07_AParentIsNeverStoredAroundAnOlderChild) {
   }
   EXPECT_EQ(poisoned, 0U);
   EXPECT_GT(hits, 0U);
+}
+
+TEST_F(ProcessesTest, LedgerL06_AnEditThatFindsNoSpaceIsNotAcknowledged) {
+  make(*Store::open(options()), "/a", 0);
+  child([&] {
+    const auto store = Store::open(options());
+    const auto title = [&] {
+      Recorder recorder;
+      return store->read()->object("/a", recorder)->title;
+    };
+    std::signal(SIGXFSZ, SIG_IGN);
+    rlimit limit{};
+    getrlimit(RLIMIT_FSIZE, &limit);
+    const auto unlimited = limit.rlim_cur;
+    limit.rlim_cur = std::filesystem::file_size(dir_.file("var/site.db-wal")) + 300'000;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    std::uint64_t done = 0;
+    try {
+      for (;; ++done) set(*store, "/a", done + 1);
+    } catch (const StoreError&) {
+    }
+    const bool kept = title() == std::to_string(done);
+    limit.rlim_cur = unlimited;
+    setrlimit(RLIMIT_FSIZE, &limit);
+    set(*store, "/a", 77);
+    if (done == 0 || !kept || title() != "77") throw std::runtime_error("not as acknowledged");
+  });
+  finish(children_.front(), 0);
+  EXPECT_FALSE(shared_->failed);
 }
 
 TEST_F(ProcessesTest, SeveralProcessesMayStartAtOnce) {

@@ -5,6 +5,7 @@
 
 #include "larder/testing/manual_executor.h"
 #include "store_fixture.h"
+#include "writer_lock.h"
 
 namespace larder::site {
 namespace {
@@ -334,6 +335,7 @@ class StoreMaintenanceTest : public StoreTest {
   StoreOptions options() override {
     auto options = StoreTest::options();
     options.executor = &executor_;
+    options.writer_wait = 200;
     return options;
   }
   void tick() {
@@ -374,6 +376,24 @@ TEST_F(StoreMaintenanceTest, WritesALargeLogBack) {
         {});
   });
   ASSERT_GT(store_->stats().wal_bytes, 64U << 20U);
+  tick();
+  EXPECT_EQ(store_->stats().wal_bytes, 0U);
+}
+
+TEST_F(StoreMaintenanceTest, LedgerL13_CheckpointsHoldTheWritersLock) {
+  schema("app", {"CREATE TABLE big(x)"});
+  store_->edit([](Edit& edit) {
+    edit.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 70) "
+        "INSERT INTO big SELECT zeroblob(1000000) FROM n",
+        {});
+  });
+  WriterLock other(dir_.file("var/site.lock"));
+  auto held = other.acquire(0);
+  ASSERT_TRUE(held);
+  tick();
+  EXPECT_GT(store_->stats().wal_bytes, 64U << 20U);
+  held.reset();
   tick();
   EXPECT_EQ(store_->stats().wal_bytes, 0U);
 }

@@ -7,7 +7,8 @@
 //
 // Every change commits together with what the ledger's log says about it, also when another program
 // makes it: triggers write the log. Reads happen in snapshots, one connection each; writes happen
-// one at a time across all processes that share the folder, under a lock file.
+// one at a time across all processes that share the folder, under a lock file. A process opens its
+// store after it was forked: neither SQLite nor its locks outlive a fork.
 //
 // Thread-safe. Throws StoreError, whose text says what happened, in which file, and what to do.
 #pragma once
