@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace larder::ram {
 
@@ -15,7 +16,7 @@ void Ghost::prepare(std::size_t keys) {
   if (sets * kWays <= cells_.size()) return;
   std::vector<Cell>(sets * kWays, 0).swap(cells_);
   mask_ = sets - 1;
-  per_tick_ = std::max<std::uint64_t>(sets * kWays * 3 / 4 / kLifetime, 1);
+  per_tick_ = std::max<std::uint64_t>(sets * kWays / kTicks, 1);
 }
 
 void Ghost::note(std::uint32_t hash) noexcept {
@@ -27,15 +28,14 @@ void Ghost::note(std::uint32_t hash) noexcept {
   *oldest = (printOf(hash) & 0xFFFF0000U) | tick;
 }
 
-bool Ghost::recall(std::uint32_t hash) noexcept {
-  if (cells_.empty()) return false;
+std::size_t Ghost::recall(std::uint32_t hash) noexcept {
+  if (cells_.empty()) return kUnknown;
   const auto set = setOf(hash);
-  const auto found = std::ranges::find_if(set, [&](Cell cell) {
-    return cell != 0 && (cell | 0xFFFFU) == printOf(hash) && age(cell) <= kLifetime;
-  });
-  if (found == set.end()) return false;
-  *found = 0;
-  return true;
+  const auto found = std::ranges::find_if(
+      set, [&](Cell cell) { return cell != 0 && (cell | 0xFFFFU) == printOf(hash); });
+  if (found == set.end()) return kUnknown;
+  const auto noted_since = age(std::exchange(*found, 0)) * per_tick_;
+  return static_cast<std::size_t>(noted_since);
 }
 
 }  // namespace larder::ram

@@ -14,24 +14,28 @@ namespace larder::ram {
 
 class Ghost {
  public:
+  static constexpr std::size_t kUnknown = ~std::size_t{0};
+
   /// Remembers about the last `keys` that were noted; forgets all when the size has to grow.
   /// Throws std::bad_alloc.
   void prepare(std::size_t keys);
   void note(std::uint32_t hash) noexcept;
-  /// True if the key was noted not long ago; forgets it.
-  bool recall(std::uint32_t hash) noexcept;
+  /// How many keys have been noted since this one, about; kUnknown if it is not remembered. Forgets
+  /// it.
+  std::size_t recall(std::uint32_t hash) noexcept;
   [[nodiscard]] std::size_t bytes() const noexcept { return cells_.size() * sizeof(Cell); }
 
  private:
   using Cell = std::uint32_t;
   static constexpr std::size_t kWays = 4;
-  /// Ticks after which a fingerprint is forgotten; one tick is that part of the capacity.
-  static constexpr std::uint32_t kLifetime = 256;
+  /// Ticks of the age that a cell keeps, for as many keys as there is room for.
+  static constexpr std::uint64_t kTicks = 512;
 
   std::span<Cell> setOf(std::uint32_t hash) noexcept {
     return {&cells_[(hash & mask_) * kWays], kWays};
   }
   static std::uint32_t printOf(std::uint32_t hash) noexcept { return hash | 0xFFFFU; }
+  /// In ticks.
   [[nodiscard]] std::uint32_t age(Cell cell) const noexcept {
     return (static_cast<std::uint32_t>(noted_ / per_tick_) - cell) & 0xFFFFU;
   }

@@ -5,10 +5,9 @@
 
 namespace larder::ram {
 
-std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes,
-                                   const std::atomic<std::size_t>& entries) {
+std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes) {
   if (name == "sieve") return std::make_unique<Sieve>(nodes);
-  return std::make_unique<S3Fifo>(nodes, entries);
+  return std::make_unique<S3Fifo>(nodes);
 }
 
 }  // namespace larder::ram

@@ -5,7 +5,6 @@
 // block.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,9 +38,7 @@ class Policy {
 
 inline constexpr std::string_view kPolicies[] = {"s3fifo", "sieve"};
 
-/// The policy of this name, one of kPolicies, for the nodes of one shard. `entries` is the number
-/// of entries of the whole cache. Both outlive the policy.
-std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes,
-                                   const std::atomic<std::size_t>& entries);
+/// The policy of this name, one of kPolicies, for the nodes of one shard, which outlive it.
+std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes);
 
 }  // namespace larder::ram

@@ -1,11 +1,16 @@
 #include "s3fifo.h"
 
+#include <algorithm>
+
 namespace larder::ram {
 
 namespace {
 
-/// In a cache of fewer entries a tenth is too few to see a re-use.
-constexpr std::size_t kFewEntries = 500;
+constexpr double kSmallest = 0.05;
+constexpr double kLargest = 0.8;
+/// A small queue that is larger than this shows that what was used last is used again, and what was
+/// used often is not.
+constexpr double kRecencyMatters = 0.35;
 /// Turns of the queues per eviction; then the next one goes, used or not.
 constexpr int kMaxTurns = 256;
 
@@ -15,7 +20,21 @@ void S3Fifo::insert(NodeIndex index) noexcept {
   EntryNode& node = nodes_[index];
   worth_.learn(node);
   node.spared = 0;
-  (ghost_.recall(node.hash) ? main_ : small_).pushFront(nodes_, index);
+  (isKnown(node.hash) ? main_ : small_).pushFront(nodes_, index);
+}
+
+// What the last twentieth of the evictions from a queue would have hit is what that queue would
+// gain by being a twentieth larger.
+bool S3Fifo::isKnown(std::uint32_t hash) noexcept {
+  const auto count = nodes_.count();
+  const auto few = std::max<std::size_t>(count / 20, 1);
+  const auto since_small = left_small_.recall(hash);
+  const auto since_main = left_main_.recall(hash);
+  const double step = 0.5 / static_cast<double>(std::min<std::size_t>(count, 1000));
+  if (since_small <= few) small_share_ = std::min(small_share_ + step, kLargest);
+  if (since_main <= few) small_share_ = std::max(small_share_ - step, kSmallest);
+  return since_small <= count * 9 / 10 ||
+         (since_main <= count / 2 && small_share_ < kRecencyMatters);
 }
 
 void S3Fifo::update(NodeIndex index, std::size_t before) noexcept {
@@ -29,8 +48,8 @@ void S3Fifo::remove(NodeIndex index) noexcept {
 }
 
 bool S3Fifo::smallIsFull() const noexcept {
-  const auto part = entries_.load(std::memory_order_relaxed) < kFewEntries ? 2U : 10U;
-  return small_.bytes() * part >= small_.bytes() + main_.bytes();
+  return static_cast<double>(small_.bytes()) >=
+         small_share_ * static_cast<double>(small_.bytes() + main_.bytes());
 }
 
 bool S3Fifo::pays(EntryNode& node) const noexcept {
@@ -60,7 +79,7 @@ NodeIndex S3Fifo::evict() noexcept {
       main_.pushFront(nodes_, index);
       continue;
     }
-    if (from_small) ghost_.note(node.hash);
+    (from_small ? left_small_ : left_main_).note(node.hash);
     return index;
   }
 }

@@ -17,7 +17,7 @@ Shard::Shard(const Common& common, TableCell& cell)
     : common_(common),
       cell_(cell),
       table_(std::make_unique<Table>(kFirstBuckets)),
-      policy_(makePolicy(common.policy, nodes_, common.entries)) {
+      policy_(makePolicy(common.policy, nodes_)) {
   cell_.store(table_->view().word(), std::memory_order_release);
 }
 
@@ -109,7 +109,7 @@ bool Shard::expire(NodeIndex index, std::uint32_t now) noexcept {
 
 NodePool Shard::clear() {
   auto table = std::make_unique<Table>(kFirstBuckets);
-  auto policy = makePolicy(common_.policy, nodes_, common_.entries);
+  auto policy = makePolicy(common_.policy, nodes_);
   publish(std::move(table));
   policy_ = std::move(policy);
   entry_bytes_ = 0;
