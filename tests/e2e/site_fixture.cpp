@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <deque>
+#include <fstream>
+#include <iterator>
 
 namespace larder::e2e {
 
@@ -140,18 +142,17 @@ void SiteTest::seed() {
 }
 
 std::string SiteTest::uncachedConfiguration(std::uint16_t port) {
-  const auto port_before = std::exchange(port_, port);
-  const auto management_before = std::exchange(management_port_, testing::freePort());
-  const std::string conf_before = std::exchange(conf_, dir_.file("larder.toml"));
-  std::string cached;
-  configureSite("");
-  const auto run_copy =
-      testing::Process::start("mv", {dir_.file("larder.toml"), dir_.file("uncached.toml")});
-  if (run_copy) const_cast<testing::Process&>(*run_copy).wait();
-  port_ = port_before;
-  management_port_ = management_before;
-  conf_ = conf_before;
-  return dir_.file("uncached.toml");
+  std::ifstream in(conf_);
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  const auto replace = [&text](const std::string& from, const std::string& to) {
+    const auto at = text.find(from);
+    ASSERT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+  };
+  replace("[http]\nport = " + std::to_string(port_), "[http]\nport = " + std::to_string(port));
+  replace("[management]\nport = " + std::to_string(management_port_),
+          "[management]\nport = " + std::to_string(testing::freePort()));
+  return dir_.write("uncached.toml", text + "[[rule]]\npath = \"/**\"\nmanager = \"none\"\n");
 }
 
 std::vector<std::string> SiteTest::crawl(std::uint16_t port) {

@@ -68,6 +68,7 @@ Result<> Site::configure(SiteConfig config) {
     const std::lock_guard lock(configured_mutex_);
     next->number = configured_->number + 1;
     configured_ = next;
+    config_number_.store(next->number, std::memory_order_release);
   }
   routes_->clear();
   maintain();
@@ -287,7 +288,11 @@ void Site::bind(Route& route, std::string_view object_manager) {
 
 Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
   auto route = routes_->find(full_path);
-  if (!route) return nullptr;
+  // A request that began before configure() may have put in what it found under the old
+  // configuration.
+  if (!route || route->config->number != config_number_.load(std::memory_order_acquire)) {
+    return nullptr;
+  }
   auto& ledger = engine_.ledger();
   const auto version = ledger.version();
   if (route->validated_at.load(std::memory_order_relaxed) != version) {

@@ -151,6 +151,7 @@ class Site {
   std::unique_ptr<RouteCache> routes_;
   mutable std::mutex configured_mutex_;
   std::shared_ptr<const Configured> configured_;
+  std::atomic<std::uint64_t> config_number_{0};
   mutable std::mutex memory_mutex_;
   std::map<std::string, std::unique_ptr<ViewMemory>, std::less<>> memories_;
   std::atomic<std::uint64_t> state_version_{0};
