@@ -69,14 +69,6 @@ Result<> setMode(Policy& policy, const Value& value) {
   return Error{"mode: '" + name + "' is unknown" + didYouMean(name, names)};
 }
 
-Result<> setPublish(Policy& policy, const Value& value) {
-  const auto& name = std::get<std::string>(value);
-  if (!name.empty() && name != "nginx")
-    return Error{"publish: '" + name + "' is unknown; valid are \"\" and \"nginx\""};
-  policy.publish = name;
-  return Done{};
-}
-
 template <Millis Policy::*field>
 Result<> setDuration(Policy& policy, const Value& value) {
   policy.*field = std::get<std::int64_t>(value);
@@ -235,11 +227,6 @@ constexpr std::array kFields = {
           kShare,
           setReal<&Policy::audit>,
           realText<&Policy::audit>},
-    Field{{"publish", SettingType::text, "",
-           "\"nginx\": anonymous pages are also written where nginx reads them from memcached."},
-          kAny,
-          setPublish,
-          [](const Policy& policy) { return quoted(policy.publish); }},
 };
 
 const Field* fieldOf(std::string_view name) {

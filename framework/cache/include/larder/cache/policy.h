@@ -34,7 +34,6 @@ struct Policy {
   std::size_t max_renders = 64;  ///< concurrent renders of one view
   bool strip_set_cookie = false;
   double audit = 0;     ///< share of hits that is rendered again and compared
-  std::string publish;  ///< "" or "nginx"
 };
 
 }  // namespace larder
