@@ -61,7 +61,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const Page* page = found.entry->value.page()) return page->body.size() > kMaxValue;
   // More nodes than bytes would mean that memory was taken that nobody had paid for.
   const bool sealed_here = (data[0] & 1) == 0;  // then it is not compressed
-  if (sealed_here && found.entry->value.document().bytes() > 17 * envelope.size() + 4096) {
+  if (sealed_here && found.entry->value.document().bytes() > 34 * envelope.size() + 4096) {
     std::abort();
   }
   touch(found.entry->value.document().root());

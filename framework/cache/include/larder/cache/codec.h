@@ -11,7 +11,7 @@
 //           What finishing derives from these (header lines) is not stored.
 //
 // Decoding trusts nothing: lengths, nesting and types are checked against the bytes that are really
-// there, and no more memory is taken than sizeof(Node) for each byte of input. Text is not required
+// there, and no more memory is taken than two nodes for each byte of input. Text is not required
 // to be UTF-8, because a value comes back as it was stored.
 //
 // Pure functions, safe from any thread.
@@ -34,8 +34,8 @@ inline constexpr std::size_t kMaxPageHeaders = 1024;
 
 /// Appends a value to `out`; the error says what cannot be encoded, and `out` is as it was.
 Result<> encodeDocument(const Node& root, std::string& out);
-/// Copies no text: the document points into `bytes`, keeps their owner, and has one block of nodes
-/// of its own. Integers above 2^63 - 1, extension types, map keys that are no text and anything
+/// Copies no text: the document points into `bytes` and keeps their owner; only the nodes are its
+/// own. Integers above 2^63 - 1, extension types, map keys that are no text and anything
 /// after the value are errors.
 Result<Document> decodeDocument(Buffer bytes);
 
