@@ -1,4 +1,5 @@
-// The handbook's members: one row each, with a largeish profile (60 properties, groups, roles, history).
+// The handbook's members: one row each, with a largeish profile (60 properties, groups, roles,
+// history).
 #pragma once
 
 inline constexpr const char* kMemberTable =

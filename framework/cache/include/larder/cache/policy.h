@@ -33,7 +33,7 @@ struct Policy {
   std::size_t max_variants = 1000;
   std::size_t max_renders = 64;  ///< concurrent renders of one view
   bool strip_set_cookie = false;
-  double audit = 0;     ///< share of hits that is rendered again and compared
+  double audit = 0;  ///< share of hits that is rendered again and compared
 };
 
 }  // namespace larder
