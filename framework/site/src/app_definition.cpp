@@ -174,11 +174,12 @@ Result<> AppDefinition::check() const {
     }
     if (!view.type.empty() && findType(view.type) == nullptr)
       return Error{who + ": there is no such type" + nearest(view.type, types)};
-    for (const std::string& used : view.uses) {
-      if (findView(used, view.type) == nullptr)
-        return Error{who + " uses the view '" + used + "', which is not defined" +
-                     nearest(used, views)};
-    }
+    const auto missing =
+        std::find_if(view.uses.begin(), view.uses.end(),
+                     [&](const std::string& used) { return findView(used, view.type) == nullptr; });
+    if (missing != view.uses.end())
+      return Error{who + " uses the view '" + *missing + "', which is not defined" +
+                   nearest(*missing, views)};
   }
   for (const ActionDefinition& action : actions) {
     const std::string who = action.origin + ": action " + quoted(action.name, action.type);

@@ -17,7 +17,7 @@
 namespace larder::site {
 namespace {
 
-constexpr std::uint64_t kLargest = 4 * 1024 * 1024;
+constexpr std::uint64_t kLargest = std::uint64_t{4} * 1024 * 1024;
 /// File times come from the kernel's tick: two edits within this may have the same one.
 constexpr std::int64_t kTick = 50'000'000;  // ns
 

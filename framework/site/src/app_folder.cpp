@@ -201,7 +201,7 @@ class Reader {
     if (const auto steps = view.number("steps"))
       source.limits.steps = static_cast<std::uint64_t>(*steps);
     if (const auto time = view.duration("time")) source.limits.time = *time;
-    if (source.limits.memory < 256 * 1024)
+    if (source.limits.memory < std::size_t{256} * 1024)
       view.fail(view.place("memory"), "'memory' has to be at least \"256K\"");
     if (source.limits.time == 0) view.fail(view.place("time"), "'time' has to be at least \"1ms\"");
     Revision revision;

@@ -12,7 +12,7 @@ namespace larder::site {
 namespace {
 
 constexpr std::size_t kLongestNumber = 256;
-constexpr std::size_t kLongestChunk = 256 * 1024;
+constexpr std::size_t kLongestChunk = std::size_t{256} * 1024;
 
 // --- Protected calls: as Lua's, but a limit passes through.
 
@@ -164,7 +164,8 @@ int randomNumber(lua_State* lua) {
   __extension__ using Wide = unsigned __int128;
   const std::uint64_t offset =
       span == 0 ? bits : static_cast<std::uint64_t>((static_cast<Wide>(bits) * span) >> 64);
-  lua_pushinteger(lua, static_cast<lua_Integer>(static_cast<std::uint64_t>(low) + offset));
+  const std::uint64_t number = static_cast<std::uint64_t>(low) + offset;  // wraps as it should
+  lua_pushinteger(lua, static_cast<lua_Integer>(number));
   return 1;
 }
 

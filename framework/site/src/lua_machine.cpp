@@ -14,13 +14,13 @@ namespace {
 
 /// Strings from here on make single instructions slow (a comparison, a concatenation): the hook
 /// comes the more often, the longer they are.
-constexpr std::size_t kLargeString = 64 * 1024;
+constexpr std::size_t kLargeString = std::size_t{64} * 1024;
 /// After this much allocation the hook comes early: garbage collection costs time, too.
-constexpr std::size_t kChurn = 4 * 1024 * 1024;
+constexpr std::size_t kChurn = std::size_t{4} * 1024 * 1024;
 /// What a machine that is over may still allocate to say so.
-constexpr std::size_t kReserve = 64 * 1024;
+constexpr std::size_t kReserve = std::size_t{64} * 1024;
 /// Garbage that an idle machine may keep.
-constexpr std::size_t kIdleGarbage = 256 * 1024;
+constexpr std::size_t kIdleGarbage = std::size_t{256} * 1024;
 constexpr int kExcerptLines = 8;
 
 // Places in the registry, by address.

@@ -25,7 +25,7 @@ std::shared_ptr<const re2::RE2> RegexCache::get(std::string_view pattern) {
   }
   RE2::Options options;
   options.set_log_errors(false);
-  options.set_max_mem(512 * 1024);
+  options.set_max_mem(std::int64_t{512} * 1024);
   auto compiled =
       std::make_shared<const re2::RE2>(re2::StringPiece(pattern.data(), pattern.size()), options);
   if (!compiled->ok()) return compiled;

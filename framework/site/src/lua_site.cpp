@@ -13,7 +13,7 @@
 namespace larder::site {
 namespace {
 
-constexpr std::size_t kLongestPath = 64 * 1024;
+constexpr std::size_t kLongestPath = std::size_t{64} * 1024;
 
 /// The query in the table at `index`; unknown keys are errors, because they would be ignored.
 ChildrenQuery readQuery(lua_State* lua, int index) {

@@ -13,7 +13,7 @@ namespace larder::site {
 namespace {
 
 /// Texts that one call of a function that looks at each character takes.
-constexpr std::size_t kLongestScan = 8 * 1024 * 1024;
+constexpr std::size_t kLongestScan = std::size_t{8} * 1024 * 1024;
 
 /// A position that counts from the end when negative; 0 is before the first.
 std::size_t fromStart(lua_Integer position, std::size_t size) {

@@ -68,11 +68,13 @@ class Checker {
       return fail(sections_.back().offset, "section '" + sections_.back().name + "' is not closed");
     if (html_.state() != HtmlContext::State::text)
       return fail(construct_, "the template ends " + html_.describe() + " that begins here");
-    for (const std::string& include : includes_) {
-      if (!out_.names.contains(std::string(kIncludePrefix) + include))
-        return Error{source_.files().front() + ": include '" + include +
-                     "' is not in the template as {{" + include + "}}"};
-    }
+    const auto unused =
+        std::find_if(includes_.begin(), includes_.end(), [this](const std::string& include) {
+          return !out_.names.contains(std::string(kIncludePrefix) + include);
+        });
+    if (unused != includes_.end())
+      return Error{source_.files().front() + ": include '" + *unused +
+                   "' is not in the template as {{" + *unused + "}}"};
     return std::move(out_);
   }
 

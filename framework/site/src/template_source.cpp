@@ -56,7 +56,7 @@ Result<> TemplateText::add(const ReadFile& reader, const std::string& file, cons
     const std::string name(text.substr(marker + 3, end - marker - 3));
     const std::string target =
         (std::filesystem::path(file).parent_path() / name).lexically_normal().string();
-    if (const auto added = add(reader, target, here, depth + 1); !added) return added;
+    if (auto added = add(reader, target, here, depth + 1); !added) return added;
     line += linesIn(text.substr(marker, end - marker));
     done = end + 2;
     // A line that holds only this leaves no line of its own.

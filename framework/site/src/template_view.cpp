@@ -38,7 +38,7 @@ class TemplateView final : public View {
   Value render(RenderContext& context) override {
     Document model;
     if (!source_.model.empty()) {
-      const Value value = context.call(context.path(), source_.model, {});
+      Value value = context.call(context.path(), source_.model, {});
       if (value.page() != nullptr) return value;
       model = value.document();
       if (model.root().type() != Node::Type::map)

@@ -50,7 +50,7 @@ namespace larder::site {
 /// What one call of a script may take. Views that it calls count for time only.
 struct ScriptLimits {
   /// Bytes: what the Lua state holds and the documents that the script has read.
-  std::size_t memory = 32 * 1024 * 1024;
+  std::size_t memory = std::size_t{32} * 1024 * 1024;
   /// Instructions of the Lua machine; work of built-in functions counts by its size. One takes 5 to
   /// 10 ns.
   std::uint64_t steps = 50'000'000;
