@@ -94,8 +94,8 @@ TEST_F(Commands, Semantics42_CheckShowsWhereEachSettingIsFrom) {
   configure(std::string(kFast) + "max_age = \"10m\"\n[[rule]]\npath = \"/a/**\"\njitter = 0.5\n");
   const Finished finished = run({"check", conf_, "-D", "manager.fast.max_size=64M"});
   EXPECT_EQ(finished.status, 0) << finished.output;
-  for (const char* text : {"/a/**", "fast at /", "\"10m\"", "larder.toml:13", "0.5",
-                           "larder.toml:16", "-D manager.fast.max_size=64M"}) {
+  for (const char* text : {"/a/**", "fast at /", "\"10m\"", "larder.toml:14", "0.5",
+                           "larder.toml:17", "-D manager.fast.max_size=64M"}) {
     EXPECT_NE(finished.output.find(text), std::string::npos) << text << '\n' << finished.output;
   }
 }
@@ -104,7 +104,7 @@ TEST_F(Commands, CheckOfAWrongFileEndsWithItsMessage) {
   configure("[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\nmax_size = 5\n");
   const Finished finished = run({"check", conf_});
   EXPECT_EQ(finished.status, 2);
-  EXPECT_NE(finished.output.find("larder.toml:12: 'max_size'"), std::string::npos)
+  EXPECT_NE(finished.output.find("larder.toml:13: 'max_size'"), std::string::npos)
       << finished.output;
 }
 

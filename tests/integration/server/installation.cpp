@@ -90,7 +90,8 @@ nlohmann::json Installation::manage(const std::string& target, const std::string
 
 std::vector<pid_t> Installation::workers() {
   std::vector<pid_t> pids;
-  for (const auto& process : manage("/@@caches?entries=0").at("processes"))
+  const nlohmann::json report = manage("/@@caches?entries=0");
+  for (const auto& process : report.at("processes"))
     if (process.contains("pid")) pids.push_back(process.at("pid"));
   return pids;
 }

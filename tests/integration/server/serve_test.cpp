@@ -23,7 +23,8 @@ class Serve : public Installation {
 
   std::set<std::string> managerIds() {
     std::set<std::string> ids;
-    for (const json& manager : manage("/@@caches?entries=0").at("managers"))
+    const json report = manage("/@@caches?entries=0");
+    for (const json& manager : report.at("managers"))
       ids.insert(manager.at("id").get<std::string>());
     return ids;
   }
@@ -78,7 +79,8 @@ TEST_F(Serve, FailedManagerIsReportedAndTheServerRuns) {
   const testing::Process server = serve(
       {"-D", "plugins.folders=[\"" + test::pluginDir() + "\", \"" + dir_.file("plugins") + "\"]"});
   EXPECT_EQ(httpAsk(port_, "GET", "/nothing").status, 404);
-  for (const json& manager : manage("/@@caches").at("managers"))
+  const json report = manage("/@@caches");
+  for (const json& manager : report.at("managers"))
     EXPECT_EQ(manager.at("ok"), manager.at("id") != "bad") << manager;
 }
 
@@ -107,7 +109,7 @@ TEST_F(Serve, ReloadOfAWrongFileChangesNothing) {
   testing::Process server = serve();
   configure(std::string(kFast) + "max_age = 5\n");
   server.signal(SIGHUP);
-  ASSERT_TRUE(server.waitForOutput("not reloaded: " + conf_ + ":13: 'max_age'"));
+  ASSERT_TRUE(server.waitForOutput("not reloaded: " + conf_ + ":14: 'max_age'"));
   EXPECT_EQ(managerIds(), std::set<std::string>{"fast"});
 }
 
