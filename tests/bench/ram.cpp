@@ -25,7 +25,7 @@ namespace {
 struct Scale {
   std::size_t few = 10'000;
   std::size_t many = 1'000'000;
-  std::size_t operations = 1'000'000;
+  std::size_t operations = 300'000;
   int rounds = 5;
 };
 
@@ -256,6 +256,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[i], "--smoke") == 0) scale = {1'000, 10'000, 20'000, 1};
     if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) json = argv[++i];
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   World world;
   speed(world, scale);
   speedOfMany(world, scale);

@@ -16,6 +16,14 @@ namespace larder::bench {
 
 inline constexpr std::size_t kBodyBytes = 1024;
 
+/// The same value for all engines that share values.
+using Body = std::shared_ptr<const std::string>;
+inline Body makeBody() {
+  return std::make_shared<const std::string>(kBodyBytes, 'x');
+}
+/// What malloc takes for it: the string and its control block, the bytes.
+inline constexpr std::size_t kBodyHeap = 64 + 1040;
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -49,7 +57,12 @@ class RamEngine final : public Engine {
   }
   void put(std::string_view key) override {
     const CacheKey id{key, digestOf(key), 0};
-    cache_->put(id, EntryPtr(pageEntry(id, kBodyBytes)), kForever);
+    auto entry = CacheEntry::make(id);
+    auto body = makeBody();
+    const auto text = Node::ofText(*body);
+    entry->value = Document(std::move(body), text, kBodyHeap);
+    entry->lifetime = {0, kForever, kForever, kForever};
+    cache_->put(id, EntryPtr(std::move(entry)), kForever);
   }
   RAMCache& cache() { return *cache_; }
 
@@ -90,8 +103,6 @@ class Floor final : public Engine {
   std::vector<const CacheEntry*> index_;
   std::size_t mask_ = 0;
 };
-
-using Body = std::shared_ptr<const std::string>;
 
 /// The usual one: a mutex, a hash map, a list in order of use.
 class MutexLru {
@@ -135,9 +146,7 @@ class MutexEngine final : public Engine {
       return std::size_t{lru_.get(key) != nullptr};
     });
   }
-  void put(std::string_view key) override {
-    lru_.put(key, std::make_shared<const std::string>(kBodyBytes, 'x'));
-  }
+  void put(std::string_view key) override { lru_.put(key, makeBody()); }
 
  private:
   MutexLru lru_;
@@ -154,9 +163,7 @@ class ShardedEngine final : public Engine {
       return std::size_t{of(key).get(key) != nullptr};
     });
   }
-  void put(std::string_view key) override {
-    of(key).put(key, std::make_shared<const std::string>(kBodyBytes, 'x'));
-  }
+  void put(std::string_view key) override { of(key).put(key, makeBody()); }
 
  private:
   static constexpr std::size_t kShards = 64;

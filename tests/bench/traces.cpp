@@ -171,7 +171,6 @@ Row compare(World& world, const Trace& trace, double share, bool by_bytes) {
   std::printf("%-24s %4.1f %% %-8s %8.2f %8.2f %8.2f %8.2f %8.2f %8.2f | %8.2f\n",
               trace.name.c_str(), share * 100, by_bytes ? "bytes" : "entries", h_belady, row.lru,
               h_fifo, h_sieve, h_s3, h_tiny, row.ram);
-  std::fflush(stdout);
   return row;
 }
 
@@ -261,6 +260,7 @@ int main(int argc, char** argv) {
       files.emplace_back(argv[i]);
     }
   }
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   World world;
   bool sane = flood(world, smoke ? 50'000 : 5'000'000);
   if (flood_only) return sane ? 0 : 1;
