@@ -10,7 +10,7 @@ constexpr double kSmallest = 0.05;
 constexpr double kLargest = 0.8;
 /// A small queue that is larger than this shows that what was used last is used again, and what was
 /// used often is not.
-constexpr double kRecencyMatters = 0.35;
+constexpr double kRecencyMatters = 0.15;
 /// Turns of the queues per eviction; then the next one goes, used or not.
 constexpr int kMaxTurns = 256;
 
