@@ -77,6 +77,7 @@ std::vector<std::string> notPromised(const Subject& subject) {
 }
 
 int report(const Subject& subject, int status) {
+  if (::testing::GTEST_FLAG(list_tests)) return status;
   const auto& unit = *::testing::UnitTest::GetInstance();
   const int ran = unit.successful_test_count() + unit.failed_test_count();
   std::printf("\n%s %s (%s): %d cases passed, %d failed\n",
@@ -84,7 +85,6 @@ int report(const Subject& subject, int status) {
               std::string(subject.plugin().version()).c_str(), subject.plugin().origin().c_str(),
               unit.successful_test_count(), unit.failed_test_count());
   for (const auto& what : notPromised(subject)) std::printf("not promised: %s\n", what.c_str());
-  if (::testing::GTEST_FLAG(list_tests)) return status;
   if (ran == 0) {
     std::fputs("larder-conformance: no case ran, so nothing is proved\n", stderr);
     return 1;

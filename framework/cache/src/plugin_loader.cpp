@@ -272,10 +272,12 @@ Result<PluginPtr> PluginLoader::load(std::string_view file) {
   std::vector<std::string> names;
   std::string searched;
   for (const auto& directory : directories_) {
-    const std::string path = directory + "/" + name;
+    std::string path = directory;
+    path.append("/").append(name);
     struct stat info = {};
     if (loadedFrom(path) || ::lstat(path.c_str(), &info) == 0) return loadFrom(directory, name);
-    searched += (searched.empty() ? "" : ", ") + directory;
+    if (!searched.empty()) searched += ", ";
+    searched += directory;
     for (auto& module : modulesIn(directory)) names.push_back(std::move(module));
   }
   return Error{"plugin file " + name + " does not exist in " +
@@ -293,7 +295,10 @@ std::vector<Refusal> PluginLoader::loadAll() {
     }
     for (const auto& name : modulesIn(directory)) {
       const Result<PluginPtr> plugin = loadFrom(directory, name);
-      if (!plugin) refusals_.push_back({directory + "/" + name, plugin.error().message});
+      if (plugin) continue;
+      std::string file = directory;
+      file.append("/").append(name);
+      refusals_.push_back({std::move(file), plugin.error().message});
     }
   }
   return refusals_;

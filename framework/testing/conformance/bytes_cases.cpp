@@ -144,6 +144,7 @@ TEST_P(ConformanceBytes, Semantics11_TimesToLiveMeanWhatTheySay) {
 
 TEST_P(ConformanceBytes, Semantics32_GetManyAnswersAsSingleGetsDo) {
   std::vector<std::string> keys;
+  keys.reserve(1002);
   for (int i = 0; i < 1000; ++i) keys.push_back(key(std::to_string(i)));
   for (std::size_t i = 0; i < keys.size(); i += 3) put(std::to_string(i), std::to_string(i));
   keys.push_back(keys[0]);  // asked for twice
@@ -233,25 +234,22 @@ TEST_P(ConformanceBytes, WorksOnAfterItWasToldThatAKeyWasWrong) {
 TEST_P(ConformanceBytes, NoThreadSeesAnotherKeysValueOrHalfOfOne) {
   std::atomic<int> wrong{0};
   std::atomic<int> hits{0};
-  std::vector<std::thread> threads;
-  for (int t = 0; t < 8; ++t)
-    threads.emplace_back([&, t] {
-      for (int i = 0; i < 1000; ++i) {
-        const std::string name = std::to_string((t * 31 + i * 7) % 20);
-        // A value repeats its key; its length tells who wrote it.
-        std::string value;
-        for (int n = 0; n <= t * 10; ++n) value += name + ";";
-        if (i % 3 == 0) put(name, value);
-        if (i % 50 == 0) store->erase(key(name), world.soon());
-        const ByteLookup lookup = get(name);
-        if (lookup.status != Status::hit) continue;
-        ++hits;
-        std::string_view rest = lookup.value.data;
-        while (rest.starts_with(name + ";")) rest.remove_prefix(name.size() + 1);
-        if (!rest.empty() || lookup.value.data.empty()) ++wrong;
-      }
-    });
-  for (auto& thread : threads) thread.join();
+  runOnThreads(8, [&](int t) {
+    for (int i = 0; i < 1000; ++i) {
+      const std::string name = std::to_string((t * 31 + i * 7) % 20);
+      // A value repeats its key; its length tells who wrote it.
+      std::string value;
+      for (int n = 0; n <= t * 10; ++n) value += name + ";";
+      if (i % 3 == 0) put(name, value);
+      if (i % 50 == 0) store->erase(key(name), world.soon());
+      const ByteLookup lookup = get(name);
+      if (lookup.status != Status::hit) continue;
+      ++hits;
+      std::string_view rest = lookup.value.data;
+      while (rest.starts_with(name + ";")) rest.remove_prefix(name.size() + 1);
+      if (!rest.empty() || lookup.value.data.empty()) ++wrong;
+    }
+  });
   EXPECT_EQ(wrong, 0);
   EXPECT_GT(hits, 0);
 }
@@ -306,12 +304,9 @@ TEST_P(ConformanceLeases, Semantics31_OfManyThreadsOneGetsTheLease) {
   for (int round = 0; round < 20; ++round) {
     const std::string lease = key("lease-" + std::to_string(round));
     std::atomic<int> leaders{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < 8; ++t)
-      threads.emplace_back([&, t] {
-        if (store->add(lease, std::to_string(t), 60'000, world.soon()).ok) ++leaders;
-      });
-    for (auto& thread : threads) thread.join();
+    runOnThreads(8, [&](int t) {
+      if (store->add(lease, std::to_string(t), 60'000, world.soon()).ok) ++leaders;
+    });
     EXPECT_EQ(leaders, 1);
   }
 }

@@ -96,6 +96,7 @@ TEST_P(ConformanceCache, Semantics16_EveryTypeOfValueIsPreserved) {
       {"compressible page", compressible},
       {"incompressible page", noisePage(200'000, 1)}};
   std::vector<EntryPtr> entries;
+  entries.reserve(values.size());
   for (const auto& [name, value] : values) entries.push_back(put(name, value));
   for (const auto& entry : entries) {
     const std::string name(entry->key);
@@ -272,11 +273,13 @@ TEST_P(ConformanceCache, Semantics08_ForeverIsForever) {
 
 TEST_P(ConformanceCache, Semantics32_GetManyAnswersAsSingleGetsDo) {
   std::vector<std::string> names;
+  names.reserve(302);
   for (int i = 0; i < 300; ++i) names.push_back("key " + std::to_string(i));
   for (std::size_t i = 0; i < names.size(); i += 3) put(names[i]);
   names.push_back(names[0]);  // asked for twice
   names.push_back(names[1]);
   std::vector<CacheKey> keys;
+  keys.reserve(names.size());
   for (const auto& name : names) keys.push_back(keyOf(name));
   std::vector<Lookup> found(keys.size());
   cache->getMany(keys, found, world.soon());

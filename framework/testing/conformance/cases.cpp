@@ -1,5 +1,7 @@
 #include "cases.h"
 
+#include <thread>
+
 #include "larder/key.h"
 
 namespace larder::testing {
@@ -117,6 +119,13 @@ Page noisePage(std::size_t size, std::uint64_t seed) {
   if (!sameTime(expected.lifetime.error_until, actual.lifetime.error_until))
     return differs("error_until");
   return ::testing::AssertionSuccess();
+}
+
+void runOnThreads(int count, const std::function<void(int)>& work) {
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i) threads.emplace_back(work, i);
+  for (auto& thread : threads) thread.join();
 }
 
 ::testing::AssertionResult isHit(const Lookup& lookup) {

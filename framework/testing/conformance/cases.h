@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -56,6 +57,9 @@ std::string variantName(const ::testing::TestParamInfo<std::string>& info);
 /// Equal in every field. Times may differ by what two clocks read apart if the entry left the
 /// process.
 ::testing::AssertionResult sameEntry(const CacheEntry& expected, const CacheEntry& actual);
+/// Runs `work` with 0 to count - 1 at the same time, waits for all.
+void runOnThreads(int count, const std::function<void(int)>& work);
+
 ::testing::AssertionResult isHit(const Lookup& lookup);
 ::testing::AssertionResult isMiss(const Lookup& lookup);
 ::testing::AssertionResult isStored(const Stored& stored);

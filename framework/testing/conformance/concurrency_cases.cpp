@@ -70,11 +70,8 @@ void useFromOneThread(Cache& cache, const World& world, unsigned seed, Tally& ta
 }
 
 void useFromManyThreads(Cache& cache, const World& world, Tally& tally) {
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i)
-    threads.emplace_back(
-        [&, i] { useFromOneThread(cache, world, static_cast<unsigned>(i), tally); });
-  for (auto& thread : threads) thread.join();
+  runOnThreads(kThreads,
+               [&](int i) { useFromOneThread(cache, world, static_cast<unsigned>(i), tally); });
 }
 
 using ConformanceThreads = CacheCase;
@@ -129,20 +126,17 @@ LARDER_OPTIONAL_SUITE(ConformanceFullThreads, variantsIf(currentSubject()->canBe
 TEST_P(ConformanceFullThreads, ThreadsThatForceEvictionSeeNoWrongValue) {
   const auto small = world.smallCache();
   Tally tally;
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i)
-    threads.emplace_back([&, i] {
-      for (int n = 0; n < 500; ++n) {
-        const std::string key = "fill " + std::to_string((i * 37 + n) % 700);
-        auto entry = makeEntry(keyOf(key), selfDescribing(key, ++tally.versions), world.clock());
-        small->put(keyOf(key), EntryPtr(std::move(entry)), world.soon());
-        const Lookup lookup = small->get(keyOf(key), world.soon());
-        if (lookup.status != Status::hit) continue;
-        ++tally.hits;
-        if (!isWhole(key, *lookup.entry)) ++tally.wrong;
-      }
-    });
-  for (auto& thread : threads) thread.join();
+  runOnThreads(kThreads, [&](int i) {
+    for (int n = 0; n < 500; ++n) {
+      const std::string key = "fill " + std::to_string((i * 37 + n) % 700);
+      auto entry = makeEntry(keyOf(key), selfDescribing(key, ++tally.versions), world.clock());
+      small->put(keyOf(key), EntryPtr(std::move(entry)), world.soon());
+      const Lookup lookup = small->get(keyOf(key), world.soon());
+      if (lookup.status != Status::hit) continue;
+      ++tally.hits;
+      if (!isWhole(key, *lookup.entry)) ++tally.wrong;
+    }
+  });
   EXPECT_EQ(tally.wrong, 0u);
 }
 

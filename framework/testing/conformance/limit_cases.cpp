@@ -4,7 +4,7 @@
 namespace larder::testing {
 namespace {
 
-constexpr std::size_t kEntryLimit = 64 * 1024;
+constexpr std::size_t kEntryLimit = 65'536;
 
 class ConformanceEntryLimit : public CacheCase {
  protected:
@@ -44,7 +44,7 @@ TEST_P(ConformanceEntryLimit, TakesASmallOneAfterARefusal) {
 /// Fills a cache of about a megabyte with four.
 class ConformanceEviction : public CacheCase {
  protected:
-  static constexpr std::size_t kPage = 8 * 1024;
+  static constexpr std::size_t kPage = 8192;
   static constexpr std::size_t kPages = 512;
 
   void fill() {

@@ -15,7 +15,7 @@
 #include "larder/cache/suggest.h"
 #include "larder/cache/system_clock.h"
 #include "larder/cache/thread_pool.h"
-#include "larder/testing/inline_executor.h"
+#include "larder/testing/manual_executor.h"
 
 namespace larder::testing {
 namespace {

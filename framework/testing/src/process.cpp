@@ -38,7 +38,8 @@ std::string findProgram(const std::string& program) {
   std::istringstream folders(std::string(path ? path : "/usr/bin:/bin") +
                              ":/usr/sbin:/usr/local/sbin:/sbin");
   for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string candidate = folder + "/" + program;
+    std::string candidate = folder;
+    candidate.append("/").append(program);
     struct stat info {};
     if (::stat(candidate.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
         ::access(candidate.c_str(), X_OK) == 0)
@@ -57,7 +58,10 @@ std::vector<std::string> environmentWith(
     for (const auto& [key, value] : added) replaced = replaced || key == name;
     if (!replaced) result.emplace_back(text);
   }
-  for (const auto& [key, value] : added) result.push_back(key + "=" + value);
+  for (const auto& [key, value] : added) {
+    result.push_back(key);
+    result.back().append("=").append(value);
+  }
   return result;
 }
 
@@ -101,7 +105,7 @@ std::uint16_t freePort() {
 }
 
 Result<Process> Process::start(const std::string& program, std::vector<std::string> arguments,
-                               Options options) {
+                               const Options& options) {
   const std::string path = findProgram(program);
   if (path.empty())
     return Error{"cannot start " + program + ": it is not installed" +

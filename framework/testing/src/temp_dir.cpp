@@ -26,7 +26,7 @@ std::string TempDir::file(std::string_view name) const {
 }
 
 std::string TempDir::write(std::string_view name, std::string_view text) const {
-  const std::string path = file(name);
+  std::string path = file(name);
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream out(path, std::ios::binary);
   out << text;

@@ -48,7 +48,7 @@ class Process {
   /// `program` without a slash is looked for in PATH, /usr/sbin and /usr/local/sbin. Its output,
   /// standard and error, is kept for output().
   static Result<Process> start(const std::string& program, std::vector<std::string> arguments,
-                               Options options);
+                               const Options& options);
   static Result<Process> start(const std::string& program, std::vector<std::string> arguments) {
     return start(program, std::move(arguments), Options{});
   }
