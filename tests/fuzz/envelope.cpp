@@ -45,13 +45,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     envelope = format.seal(input, (data[0] & 4) != 0 ? EnvelopeFormat::kParts : std::uint8_t{0});
   }
 
-  const testing::ManualClock clock;
-  const auto store = std::make_shared<testing::MemoryStore>();
+  const larder::testing::ManualClock clock;
+  const auto store = std::make_shared<larder::testing::MemoryStore>();
   EnvelopeCache cache(
       store, clock,
       {.name_space = std::string(kNameSpace), .secret = secret, .max_value = kMaxValue});
-  const testing::TestKey key("/a", "x");
-  cache.put(key, EntryPtr(testing::makeEntry(key, clock, Document())), kForever);
+  const larder::testing::TestKey key("/a", "x");
+  cache.put(key, EntryPtr(larder::testing::makeEntry(key, clock, Document())), kForever);
   store->items.begin()->second.value = envelope;
   const Lookup found = cache.get(key, kForever);
   if (found.status != Status::hit) return 0;

@@ -14,6 +14,16 @@
 namespace larder::site {
 namespace {
 
+/// The template's own arguments: its model gets them, too (a form shown again with what was typed).
+std::vector<Tree> argumentsOf(RenderContext& context) {
+  std::vector<Tree> arguments;
+  while (true) {
+    const Node& argument = context.arg(arguments.size());
+    if (argument.isNull()) return arguments;
+    arguments.push_back(Tree::of(argument));
+  }
+}
+
 /// ctemplate counts the templates it deletes, without a lock.
 struct TemplateDeleter {
   void operator()(ctemplate::Template* compiled) const noexcept {
@@ -38,7 +48,7 @@ class TemplateView final : public View {
   Value render(RenderContext& context) override {
     Document model;
     if (!source_.model.empty()) {
-      Value value = context.call(context.path(), source_.model, {});
+      Value value = context.call(context.path(), source_.model, argumentsOf(context));
       if (value.page() != nullptr) return value;
       model = value.document();
       if (model.root().type() != Node::Type::map)

@@ -9,13 +9,13 @@
 //   {{related}}
 //   {{>footer.tpl}}
 //
-// The dictionary is the map that the model view gives, or without a model the object: path, name,
-// type, title, body, revision, properties, tags. {{key}} stands for a text, number or boolean. A
-// section {{#key}}...{{/key}} is shown once for each item of a list, with the item's keys; once for
-// a map, with its keys; and for everything else if it is there: not null, false, an empty text,
-// list or map. {{^key}} is shown if {{#key}} is not; {{#key_separator}} inside {{#key}} between
-// items. Keys are looked up in the item, then outwards; an item that is no map is {{value}}. An
-// absent key is nothing.
+// The dictionary is the map that the model view gives (which gets the arguments of the template's
+// call), or without a model the object: path, name, type, title, body, revision, properties, tags.
+// {{key}} stands for a text, number or boolean. A section {{#key}}...{{/key}} is shown once for
+// each item of a list, with the item's keys; once for a map, with its keys; and for everything else
+// if it is there: not null, false, an empty text, list or map. {{^key}} is shown if {{#key}} is
+// not; {{#key_separator}} inside {{#key}} between items. Keys are looked up in the item, then
+// outwards; an item that is no map is {{value}}. An absent key is nothing.
 //
 // An include inserts the body of a view's page as it is. {{>file}} inserts another file's text
 // before anything is parsed; its name is relative to the folder of the file that names it.
