@@ -2,6 +2,7 @@
 // catches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <ctime>
 #include <fstream>
@@ -66,6 +67,13 @@ TEST_P(FaultA39, EndsWithinItsLimitsWithAClearError) {
   context.on_call = [](auto, auto, auto) -> Value { return Document::from(Tree::list({1, 2, 3})); };
   const auto view = makeScriptView({"scripts/test.lua", GetParam().script, kLimits}, clock);
   ASSERT_TRUE(view) << view.error().message;
+  // Once before it counts: the first call brings the code and the allocator's own pages into
+  // memory.
+  try {
+    (void)(*view)->render(context);
+  } catch (const ScriptError&) {
+  }
+  malloc_trim(0);
   std::ofstream("/proc/self/clear_refs") << "5";  // the peak starts from here
   const std::size_t memory = memoryOf("VmRSS:");
   const Millis start = cpuTime();
