@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "node_pool.h"
+#include "shares.h"
 
 namespace larder::ram {
 
@@ -38,7 +39,8 @@ class Policy {
 
 inline constexpr std::string_view kPolicies[] = {"s3fifo", "sieve"};
 
-/// The policy of this name, one of kPolicies, for the nodes of one shard, which outlive it.
-std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes);
+/// The policy of this name, one of kPolicies, for the nodes of one shard, whose shares they
+/// take; both outlive it.
+std::unique_ptr<Policy> makePolicy(std::string_view name, NodePool& nodes, const Shares& shares);
 
 }  // namespace larder::ram

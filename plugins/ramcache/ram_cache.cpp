@@ -149,6 +149,12 @@ RAMCache::RAMCache(Host& host, const Settings& settings)
     throw std::invalid_argument("policy = \"" + policy + "\" is unknown; write s3fifo or sieve");
   common_.policy = *spelled;
 
+  const auto min_share = positive(settings, "min_share");
+  const auto max_share = positive(settings, "max_share");
+  if (max_share > 100 || min_share > max_share)
+    throw std::invalid_argument("min_share and max_share are percentages, the first not larger");
+  common_.shares = {static_cast<double>(min_share) / 100, static_cast<double>(max_share) / 100};
+
   auto shards = positive(settings, "shards");
   if (shards == 0) shards = shardsFor(max_bytes_, max_entries_);
   if (!std::has_single_bit(shards) || shards > kMaxShards)

@@ -53,6 +53,9 @@ bool S3Fifo::smallIsFull() const noexcept {
 }
 
 bool S3Fifo::pays(EntryNode& node) const noexcept {
+  if (shares_.isOver(node.entry->partition)) return false;
+  if (shares_.isUnder(node.entry->partition)) return true;
+  if (node.queue == kMain && shares_.isAnyOver()) return true;
   auto& uses = node.entry->uses;
   const auto have = uses.load(std::memory_order_relaxed);
   const auto price = worth_.price(node);

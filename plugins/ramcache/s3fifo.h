@@ -19,7 +19,7 @@ namespace larder::ram {
 
 class S3Fifo final : public Policy {
  public:
-  explicit S3Fifo(NodePool& nodes) noexcept : nodes_(nodes) {}
+  S3Fifo(NodePool& nodes, const Shares& shares) noexcept : nodes_(nodes), shares_(shares) {}
 
   void prepare(std::size_t entries) override {
     left_small_.prepare(entries);
@@ -48,6 +48,7 @@ class S3Fifo final : public Policy {
   bool pays(EntryNode& node) const noexcept;
 
   NodePool& nodes_;
+  const Shares& shares_;
   NodeQueue small_{kSmall};
   NodeQueue main_{kMain};
   Ghost left_small_;

@@ -17,7 +17,8 @@ Shard::Shard(const Common& common, TableCell& cell)
     : common_(common),
       cell_(cell),
       table_(std::make_unique<Table>(kFirstBuckets)),
-      policy_(makePolicy(common.policy, nodes_)) {
+      shares_(common.shares),
+      policy_(makePolicy(common.policy, nodes_, shares_)) {
   cell_.store(table_->view().word(), std::memory_order_release);
 }
 
@@ -38,6 +39,7 @@ Found Shard::findLocked(const CacheKey& key, Hash hash, const CacheEntry*& entry
 
 Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uint32_t expires,
                       std::uint32_t now) {
+  shares_.prepare(entry->partition);
   Table::Position at;
   if (table_->find(hash, entry->digest, at)) {
     EntryNode& node = nodes_[at.node];
@@ -48,10 +50,12 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
     entry->uses.store(node.entry->uses.load(std::memory_order_relaxed), std::memory_order_relaxed);
     table_->replace(at.slot, entry.get());
     retired_.add(node.entry, node.weight);
+    shares_.add(node.entry->partition, -std::size_t{node.weight});
     const auto before = std::exchange(node.weight, weight);
     node.entry = entry.detach();
     node.expires = expires;
     policy_->update(at.node, before);
+    shares_.add(node.entry->partition, std::size_t{weight});
     entry_bytes_ += std::size_t{weight} - before;
     ++counters_.replaced;
     return Put::replaced;
@@ -66,6 +70,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
   node.weight = weight;
   node.expires = expires;
   policy_->insert(index);
+  shares_.add(node.entry->partition, weight);
   entry_bytes_ += weight;
   ++counters_.stored;
   return Put::stored;
@@ -109,9 +114,10 @@ bool Shard::expire(NodeIndex index, std::uint32_t now) noexcept {
 
 NodePool Shard::clear() {
   auto table = std::make_unique<Table>(kFirstBuckets);
-  auto policy = makePolicy(common_.policy, nodes_);
+  auto policy = makePolicy(common_.policy, nodes_, shares_);
   publish(std::move(table));
   policy_ = std::move(policy);
+  shares_.clear();
   entry_bytes_ = 0;
   counters_.erased += nodes_.count();
   return std::exchange(nodes_, {});
@@ -136,6 +142,7 @@ void Shard::drop(std::size_t slot, NodeIndex index) noexcept {
   table_->erase(slot);
   const EntryNode& node = nodes_[index];
   retired_.add(node.entry, node.weight);
+  shares_.add(node.entry->partition, -std::size_t{node.weight});
   entry_bytes_ -= node.weight;
   nodes_.give(index);
 }

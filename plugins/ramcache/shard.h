@@ -27,6 +27,8 @@ namespace larder::ram {
 struct Common {
   Hasher hash;
   std::string_view policy;
+  /// What each shard begins with.
+  Shares shares{0, 1};
   // Of all shards together. On a line of their own: readers need the one above.
   alignas(64) std::atomic<std::size_t> entries{0};
   std::atomic<std::size_t> bytes{0};
@@ -85,6 +87,7 @@ class alignas(64) Shard {
   TableCell& cell_;
   std::unique_ptr<Table> table_;
   NodePool nodes_;
+  Shares shares_;
   std::unique_ptr<Policy> policy_;
   std::size_t entry_bytes_ = 0;
   WriteCounters counters_;

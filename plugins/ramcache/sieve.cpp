@@ -12,13 +12,19 @@ void Sieve::remove(NodeIndex node) noexcept {
   queue_.remove(nodes_, node);
 }
 
+bool Sieve::isSpared(const CacheEntry& entry) const noexcept {
+  if (shares_.isOver(entry.partition)) return false;
+  return entry.uses.load(std::memory_order_relaxed) != 0 || shares_.isUnder(entry.partition) ||
+         shares_.isAnyOver();
+}
+
 NodeIndex Sieve::evict() noexcept {
   for (int turn = 0;; ++turn) {
     if (hand_ == kNoNode) hand_ = queue_.tail();
     if (hand_ == kNoNode) return kNoNode;
-    auto& uses = nodes_[hand_].entry->uses;
-    if (turn < kMaxTurns && uses.load(std::memory_order_relaxed) != 0) {
-      uses.store(0, std::memory_order_relaxed);
+    const CacheEntry& entry = *nodes_[hand_].entry;
+    if (turn < kMaxTurns && isSpared(entry)) {
+      entry.uses.store(0, std::memory_order_relaxed);
       hand_ = nodes_[hand_].previous;
       continue;
     }

@@ -9,7 +9,7 @@ namespace larder::ram {
 
 class Sieve final : public Policy {
  public:
-  explicit Sieve(NodePool& nodes) noexcept : nodes_(nodes) {}
+  Sieve(NodePool& nodes, const Shares& shares) noexcept : nodes_(nodes), shares_(shares) {}
 
   void prepare(std::size_t) override {}
   void insert(NodeIndex node) noexcept override { queue_.pushFront(nodes_, node); }
@@ -21,7 +21,11 @@ class Sieve final : public Policy {
   [[nodiscard]] std::size_t bytes() const noexcept override { return 0; }
 
  private:
+  /// Whether the hand passes the entry by.
+  [[nodiscard]] bool isSpared(const CacheEntry& entry) const noexcept;
+
   NodePool& nodes_;
+  const Shares& shares_;
   NodeQueue queue_{0};
   NodeIndex hand_ = kNoNode;
 };

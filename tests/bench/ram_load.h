@@ -87,6 +87,8 @@ struct World {
     settings.set("max_size", static_cast<std::int64_t>(max_size));
     settings.set("max_entries", max_entries);
     settings.set("max_entry_size", max_entry_size);
+    settings.set("max_share", std::int64_t{100});
+    settings.set("min_share", std::int64_t{0});
     settings.set("cleanup_interval", std::int64_t{0});
     settings.set("policy", std::string(policy));
     settings.set("shards", shards);

@@ -109,5 +109,64 @@ TEST_F(RamBound, DearEntriesOutliveCheapOnesThatAreUsedAsOften) {
   EXPECT_GE(dear, 450);
 }
 
+class RamShares : public RamCacheTest {
+ protected:
+  void putIn(std::uint32_t partition, const std::string& text) {
+    const CacheKey key{text, digestOf(text), partition};
+    auto made = CacheEntry::make(key);
+    made->lifetime = {0, kForever, kForever, kForever};
+    cache_->put(key, EntryPtr(std::move(made)), kNoDeadline);
+  }
+  std::size_t count(std::uint32_t partition) {
+    std::size_t n = 0;
+    while (cache_->sweep(
+        [&](const CacheEntry& e) {
+          n += e.partition == partition;
+          return false;
+        },
+        1'000)) {
+    }
+    return n;
+  }
+};
+
+TEST_F(RamShares, LargestShareKeepsAViewThatIsReadMuchFromTakingAll) {
+  for (const auto policy : kPolicies) {
+    open({{"policy", std::string(policy)},
+          {"max_entries", std::int64_t{400}},
+          {"max_share", std::int64_t{30}}});
+    for (unsigned i = 0; i < 400; ++i) putIn(10 + i % 4, "quiet " + std::to_string(i));
+    for (int i = 0; i < 400; ++i) get("quiet " + std::to_string(i));
+    for (int i = 0; i < 4'000; ++i) {
+      putIn(2, "busy " + std::to_string(i));
+      get("busy " + std::to_string(i));
+    }
+    EXPECT_LE(count(2), 400U * 35 / 100) << policy;
+    EXPECT_EQ(stat("entries"), 400U) << policy;
+  }
+}
+
+TEST_F(RamShares, SmallestShareKeepsAViewThatIsReadSeldom) {
+  for (const auto policy : kPolicies) {
+    open({{"policy", std::string(policy)},
+          {"max_entries", std::int64_t{400}},
+          {"min_share", std::int64_t{20}}});
+    for (int i = 0; i < 80; ++i) putIn(1, "seldom " + std::to_string(i));
+    for (int i = 0; i < 4'000; ++i) putIn(2, "flood " + std::to_string(i));
+    EXPECT_GE(count(1), 70U) << policy;
+  }
+}
+
+TEST_F(RamShares, SpaceThatNobodyElseWantsIsUsedWhateverTheShare) {
+  open({{"max_entries", std::int64_t{400}}, {"max_share", std::int64_t{30}}});
+  for (int i = 0; i < 400; ++i) putIn(1, "only " + std::to_string(i));
+  EXPECT_EQ(count(1), 400U);
+}
+
+TEST_F(RamShares, SmallestMustNotExceedLargest) {
+  EXPECT_THROW(open({{"min_share", std::int64_t{50}}, {"max_share", std::int64_t{40}}}),
+               std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace larder::ram

@@ -29,6 +29,8 @@ inline Settings ramSettings(const std::map<std::string, Settings::Value>& change
   settings.set("max_size", std::int64_t{64} << 20);
   settings.set("max_entries", std::int64_t{0});
   settings.set("max_entry_size", std::int64_t{0});
+  settings.set("max_share", std::int64_t{100});
+  settings.set("min_share", std::int64_t{0});
   settings.set("cleanup_interval", std::int64_t{60'000});
   settings.set("policy", std::string("s3fifo"));
   settings.set("shards", std::int64_t{0});
