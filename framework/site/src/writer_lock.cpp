@@ -72,25 +72,37 @@ WriterLock::~WriterLock() {
 
 std::optional<WriterLock::Held> WriterLock::acquire(Millis patience) {
   const auto until = SteadyClock::now() + std::chrono::milliseconds(patience);
-  if (!mutex_.try_lock_until(until)) return {};
+  {
+    std::unique_lock lock(mutex_);
+    if (!free_.wait_until(lock, until, [this] { return !held_; })) return {};
+    held_ = true;
+  }
   try {
     if (waitFor(descriptor_, kTurnstile, until)) {
-      const bool held = waitFor(descriptor_, kWriter, until);
+      const bool locked = waitFor(descriptor_, kWriter, until);
       unlock(descriptor_, kTurnstile);
-      if (held) return Held(*this);
+      if (locked) return Held(*this);
     }
   } catch (...) {
     unlock(descriptor_, kTurnstile);
-    mutex_.unlock();
+    letNext();
     throw;
   }
-  mutex_.unlock();
+  letNext();
   return {};
 }
 
 void WriterLock::release() noexcept {
   unlock(descriptor_, kWriter);
-  mutex_.unlock();
+  letNext();
+}
+
+void WriterLock::letNext() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    held_ = false;
+  }
+  free_.notify_one();
 }
 
 bool WriterLock::enterAlone() {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstddef>
 #include <filesystem>
 #include <mutex>
@@ -66,11 +67,15 @@ class WriterLock {
 
  private:
   void release() noexcept;
+  void letNext() noexcept;
 
   std::filesystem::path file_;
   int descriptor_ = -1;
   std::atomic<bool> entered_{false};
-  std::timed_mutex mutex_;  // between the threads of this process
+  // Between the threads of this process: a flag, since ThreadSanitizer does not know timed mutexes.
+  std::mutex mutex_;
+  std::condition_variable free_;
+  bool held_ = false;
 };
 
 }  // namespace larder::site
