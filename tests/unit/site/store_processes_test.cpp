@@ -9,11 +9,13 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <system_error>
 #include <thread>
 
 #include "larder/cache/system_clock.h"
@@ -55,6 +57,7 @@ class ProcessesTest : public ::testing::Test {
   template <class Work>
   pid_t child(Work&& work) {
     const pid_t pid = fork();
+    if (pid < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (pid == 0) {
       try {
         work();
