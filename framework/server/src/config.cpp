@@ -44,7 +44,8 @@ Settings::Value valueOf(const SettingSpec& spec, const Settings& settings) {
 /// Whether a path is written as canonicalPath() would write it, without a view.
 bool isCanonical(std::string_view path) {
   std::string scratch;
-  const cache::CanonicalPath canonical = cache::canonicalPath(urlPath(path), scratch);
+  const std::string encoded = urlPath(path);  // the canonical path may point into it
+  const cache::CanonicalPath canonical = cache::canonicalPath(encoded, scratch);
   return canonical.status == cache::PathStatus::ok && canonical.view.empty() &&
          canonical.full == path;
 }
