@@ -1,4 +1,5 @@
 // Opening, reading, schemas and maintenance of one store.
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -206,9 +207,10 @@ TEST_F(StoreReadTest, QueriesHaveARowLimit) {
 }
 
 TEST_F(StoreReadTest, QueriesHaveATimeLimit) {
+  std::atomic<bool> ended{false};
   std::thread time([&] {
-    for (int i = 0; i < 100; ++i) {
-      clock_.advance(10);
+    while (!ended) {
+      clock_.advance(1);
       std::this_thread::yield();
     }
   });
@@ -216,6 +218,7 @@ TEST_F(StoreReadTest, QueriesHaveATimeLimit) {
     query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n",
           {.rows = 1, .time = 50});
   });
+  ended = true;
   time.join();
   EXPECT_THAT(error, Says("longer than 50 ms"));
 }
