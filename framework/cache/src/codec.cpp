@@ -184,7 +184,7 @@ class Cursor {
   }
   Item extended(unsigned width) noexcept {
     const Item bits = numbered(Item::Kind::integer, width);
-    const unsigned unused = 64 - 8 * width;
+    const unsigned unused = (64 - 8 * width) & 63U;  // the widths are 1, 2, 4 and 8
     return {bits.kind,
             static_cast<std::uint64_t>(static_cast<std::int64_t>(bits.number << unused) >> unused)};
   }

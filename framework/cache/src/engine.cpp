@@ -486,7 +486,7 @@ void Engine::setLifetime(CacheEntry& entry, const Policy& policy, const Recorder
       age == 0 ? started : addMillis(entry.lifetime.stale_until, policy.stale_if_error);
 }
 
-void Engine::refresh(const Call& call, EntryPtr entry) noexcept try {
+void Engine::refresh(const Call& call, const EntryPtr& entry) noexcept try {
   if (entry->refreshing.exchange(true, std::memory_order_relaxed)) return;
   std::shared_ptr<Call> later = call.detach();
   const bool posted = later && executor_.post([this, later, entry] {
@@ -522,7 +522,7 @@ void Engine::refreshNow(Call& call) {
   landing.deliver(render(call, context, recorder, key, true, true), clock_.monotonic());
 }
 
-void Engine::audit(const Call& call, EntryPtr entry) noexcept try {
+void Engine::audit(const Call& call, const EntryPtr& entry) noexcept try {
   std::shared_ptr<Call> later = call.detach();
   if (!later) return;
   executor_.post([this, later, entry] {

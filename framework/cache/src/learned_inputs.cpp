@@ -38,7 +38,7 @@ InputNames joinInputs(const InputNames& known, const InputNames& read) {
   return all;
 }
 
-LearnedInputs::LearnedInputs(InputNames initial, OnGrowth on_growth)
+LearnedInputs::LearnedInputs(const InputNames& initial, OnGrowth on_growth)
     : on_growth_(std::move(on_growth)) {
   sets_.push_back(std::make_unique<const InputNames>(joinInputs({}, initial)));
   known_.store(sets_.back().get(), std::memory_order_release);

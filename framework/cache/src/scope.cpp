@@ -75,7 +75,7 @@ std::string_view parentPath(std::string_view path) noexcept {
 
 void expandChange(std::string_view scope, std::vector<ScopeId>& out) {
   std::string_view rest = scope;
-  if (takePrefix(rest, "obj:")) {
+  if (takePrefix(rest, "obj:") || takePrefix(rest, "subtree:") || takePrefix(rest, "children:")) {
     out.push_back(scopeId(scope));
     addUnder(rest, out);
   } else if (takePrefix(rest, "new:") || takePrefix(rest, "del:")) {
@@ -83,9 +83,6 @@ void expandChange(std::string_view scope, std::vector<ScopeId>& out) {
     out.push_back(scopeId(subtreeScope(rest)));
     if (const auto parent = parentPath(rest); !parent.empty())
       out.push_back(scopeId(childrenScope(parent)));
-    addUnder(rest, out);
-  } else if (takePrefix(rest, "subtree:") || takePrefix(rest, "children:")) {
-    out.push_back(scopeId(scope));
     addUnder(rest, out);
   } else if (takePrefix(rest, "row:")) {
     out.push_back(scopeId(scope));

@@ -166,9 +166,9 @@ class Engine {
   [[nodiscard]] Millis maxAge(const Policy& policy, const Value& value) const noexcept;
   void setLifetime(CacheEntry& entry, const Policy& policy, const Recorder& recorder,
                    Millis started, Millis wall) const;
-  void refresh(const Call& call, EntryPtr entry) noexcept;
+  void refresh(const Call& call, const EntryPtr& entry) noexcept;
   void refreshNow(Call& call);
-  void audit(const Call& call, EntryPtr entry) noexcept;
+  void audit(const Call& call, const EntryPtr& entry) noexcept;
   void auditNow(Call& call, const CacheEntry& entry);
   static void count(const Target& target, Outcome outcome) noexcept;
 

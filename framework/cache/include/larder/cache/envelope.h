@@ -66,9 +66,9 @@ struct EnvelopeOptions {
   /// Not empty: entries carry a MAC, and those without the right one are misses.
   std::string secret = {};
   /// Bodies of more bytes are compressed, and kept so if that made them smaller.
-  std::size_t compress_above = 32 * 1024;
+  std::size_t compress_above = std::size_t{32} << 10U;
   /// Bytes of an entry before compression; larger ones are neither stored nor believed.
-  std::size_t max_value = 16 * 1024 * 1024;
+  std::size_t max_value = std::size_t{16} << 20U;
   /// Split what is larger than the store's limit instead of refusing it.
   bool chunk = false;
 

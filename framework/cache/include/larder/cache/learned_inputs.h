@@ -32,7 +32,7 @@ class LearnedInputs {
 
   /// `on_growth` is called, outside any lock, when render() taught new names (to share them with
   /// other processes).
-  explicit LearnedInputs(InputNames initial = {}, OnGrowth on_growth = {});
+  explicit LearnedInputs(const InputNames& initial = {}, OnGrowth on_growth = {});
   LearnedInputs(const LearnedInputs&) = delete;
   LearnedInputs& operator=(const LearnedInputs&) = delete;
 
