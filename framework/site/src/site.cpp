@@ -115,6 +115,7 @@ void Site::maintain() noexcept try {
 std::vector<std::pair<std::string, const Counters*>> Site::viewCounters() const {
   std::vector<std::pair<std::string, const Counters*>> all;
   const std::lock_guard lock(memory_mutex_);
+  all.reserve(memories_.size());
   for (const auto& [id, memory] : memories_) all.emplace_back(id, &memory->counters);
   return all;
 }
