@@ -5,6 +5,7 @@
 #include <exception>
 #include <limits>
 
+#include "larder/cache/planted_fault.h"
 #include "larder/cache/scope.h"
 
 namespace larder {
@@ -12,15 +13,6 @@ namespace larder {
 namespace {
 
 constexpr Millis kDoNotWait = 2'000;
-
-/// Uniform in (0, 1]. Quality does not matter here, cost does.
-double random01() noexcept {
-  thread_local std::uint64_t state = 0x9E3779B97F4A7C15U ^ reinterpret_cast<std::uintptr_t>(&state);
-  state ^= state << 13U;
-  state ^= state >> 7U;
-  state ^= state << 17U;
-  return static_cast<double>((state >> 11U) + 1) * 0x1.0p-53;
-}
 
 Outcome missOutcome(const Lookup& lookup) noexcept {
   if (lookup.status == Status::error) return Outcome::miss_error;
@@ -144,6 +136,14 @@ Engine::Engine(Ledger& ledger, SnapshotSource& snapshots, const Clock& clock, Ex
       options_(options),
       flights_(executor) {}
 
+double Engine::random01() noexcept {
+  thread_local std::uint64_t state = 0x9E3779B97F4A7C15U ^ reinterpret_cast<std::uintptr_t>(&state);
+  state ^= state << 13U;
+  state ^= state >> 7U;
+  state ^= state << 17U;
+  return static_cast<double>((state >> 11U) + 1) * 0x1.0p-53;
+}
+
 void Engine::count(const Target& target, Outcome outcome) noexcept {
   if (target.manager) target.manager->counters().add(outcome);
   if (target.counters) target.counters->add(outcome);
@@ -157,12 +157,14 @@ void Engine::buildKey(const Target& target, const InputSource& inputs, const Inp
 
 Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept {
+  if (planted(Fault::l7_child_of_another_moment)) limit = Ledger::kNoLimit;
   auto verdict = ledger_.judge(entry, limit);
   if (verdict == Verdict::history && entry.stamp.as_of > ledger_.known().as_of &&
       ledger_.observe()) {
     verdict = ledger_.judge(entry, limit);  // another process committed and stored it a moment ago
   }
-  if (verdict == Verdict::changed || verdict == Verdict::history) {
+  const bool gone = verdict == Verdict::changed && !planted(Fault::l19_changed_is_stale);
+  if (gone || verdict == Verdict::history) {
     miss = verdict == Verdict::changed ? Outcome::miss_changed : Outcome::miss_history;
     return Use::none;
   }
@@ -172,7 +174,8 @@ Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint
     // XFetch (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention,
     // VLDB 2015).
     if (policy.early_refresh > 0) {
-      const double ahead = -std::log(random01()) * policy.early_refresh * entry.cost_us / 1000.0;
+      const double ahead =
+          -std::log(options_.random()) * policy.early_refresh * entry.cost_us / 1000.0;
       if (static_cast<double>(now) + ahead >= static_cast<double>(entry.lifetime.fresh_until)) {
         return Use::early;
       }
@@ -212,7 +215,7 @@ Answer Engine::serve(const Call& call, Found& found, Recorder* parent) noexcept 
   count(target, answer.outcome);
   target.manager->counters().addSaved(found.entry->cost_us);
   if (found.use != Use::fresh) refresh(call, found.entry.share());
-  if (target.policy->audit > 0 && !answer.stale && random01() <= target.policy->audit) {
+  if (target.policy->audit > 0 && !answer.stale && options_.random() <= target.policy->audit) {
     audit(call, found.entry.share());
   }
   answer.entry = std::move(found.entry);
@@ -280,13 +283,14 @@ std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallConte
   const CacheEntry& entry = *flight.entry;
   KeyBuilder mine;
   buildKey(target, call.inputs(), flight.names, mine);
-  if (mine.bytes() != entry.key) return std::nullopt;
+  if (mine.bytes() != entry.key && !planted(Fault::l16_followers_values)) return std::nullopt;
   const bool nested = context.hasSnapshot();
   const auto verdict =
       ledger_.judge(entry, nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit);
   const bool new_enough = !nested && entry.stamp.as_of >= arrival &&
                           entry.stamp.era == ledger_.known().era && verdict != Verdict::history;
-  if (verdict != Verdict::valid && !new_enough) return std::nullopt;
+  if (verdict != Verdict::valid && !new_enough && !planted(Fault::l16_followers_arrival))
+    return std::nullopt;
   if (parent) {
     const auto until = entry.lifetime.fresh_until;
     parent->merge(entry,
@@ -389,7 +393,8 @@ Engine::Rendered Engine::render(Call& call, CallContext& context, Recorder& reco
   rendered.names = joinInputs(target.inputs->known(), recorder.inputs());
   KeyBuilder builder;
   buildKey(target, call.inputs(), rendered.names, builder);
-  const auto store_key = builder.key(target.partition);
+  const auto store_key =
+      planted(Fault::l15_key_before_render) ? key : builder.key(target.partition);
   auto entry = CacheEntry::make(store_key);
   entry->value = std::move(value);
   entry->stamp = stamp;
@@ -475,7 +480,7 @@ void Engine::setLifetime(CacheEntry& entry, const Policy& policy, const Recorder
   if (recorder.until() != kForever)
     age = std::min(age, std::max<Millis>(recorder.until() - wall, 0));
   if (policy.jitter > 0 && age != kForever) {
-    age -= static_cast<Millis>(static_cast<double>(age) * policy.jitter * random01());
+    age -= static_cast<Millis>(static_cast<double>(age) * policy.jitter * options_.random());
   }
   entry.lifetime.created = started;
   entry.lifetime.fresh_until = addMillis(started, age);

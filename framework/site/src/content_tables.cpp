@@ -1,5 +1,7 @@
 #include "content_tables.h"
 
+#include "larder/cache/planted_fault.h"
+
 namespace larder::site {
 
 namespace {
@@ -125,6 +127,10 @@ bool startsWithIgnoringCase(std::string_view text, std::string_view prefix) noex
 
 void createContentTables(sqlite::Connection& connection, Millis now) {
   connection.exec(kLedgerTables);
+  if (planted(Fault::l1_upsert_in_a_trigger))
+    connection.exec(
+        "CREATE UNIQUE INDEX larder_log_scope ON larder_log(scope) "
+        "WHERE at IS NULL AND scope BETWEEN 'row:' AND 'row;'");
   connection.exec(kContentTables);
   connection.exec(kContentTriggers);
   sqlite::Statement root(

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "content_tables.h"
+#include "larder/cache/planted_fault.h"
 #include "larder/key.h"
 
 namespace larder::site {
@@ -31,9 +32,12 @@ std::array<Trigger, 3> triggersOf(const LedgerSchema::Table& table) {
   };
   const auto trigger = [&](const char* event, const std::string& values) {
     Trigger t;
+    const std::string append =
+        planted(Fault::l1_upsert_in_a_trigger) ? "INSERT OR REPLACE" : "INSERT";
     t.name = std::string(kTriggerPrefix) + table.name + "_" + event;
     t.sql = "CREATE TRIGGER " + quotedName(t.name) + " AFTER " + event + " ON " +
-            quotedName(table.name) + " BEGIN INSERT INTO larder_log(scope) " + values + "; END";
+            quotedName(table.name) + " BEGIN " + append + " INTO larder_log(scope) " + values +
+            "; END";
     return t;
   };
   std::string update = "VALUES(" + scope("NEW") + ")";

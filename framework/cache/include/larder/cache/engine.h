@@ -111,9 +111,13 @@ using EngineLog = std::function<void(std::string_view message)>;
 
 class Engine {
  public:
+  /// Uniform in (0, 1]. Quality does not matter here, cost does.
+  static double random01() noexcept;
   struct Options {
     std::size_t max_scopes = 64;
     std::size_t max_renders = 256;  ///< concurrent renders in all
+    /// Decides early refreshes, jitter and audits.
+    double (*random)() noexcept = &Engine::random01;
   };
   Engine(Ledger& ledger, SnapshotSource& snapshots, const Clock& clock, Executor& executor,
          EngineLog log, Options options);
