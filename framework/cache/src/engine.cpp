@@ -82,6 +82,11 @@ std::string joinLines(const std::vector<std::string>& lines) {
   return all;
 }
 
+/// Of a cache in this process a second look-up costs less than remembering the first.
+bool isRemembered(const Target& target) noexcept {
+  return target.manager && target.manager->blocks() && target.policy->prefetch;
+}
+
 }  // namespace
 
 /// One place among at most `limit`, if there is a counter.
@@ -188,9 +193,13 @@ Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint
 }
 
 Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint64_t limit,
-                           Deadline deadline) noexcept {
+                           Deadline deadline, RequestMemo* memo) noexcept {
   Found found;
-  auto lookup = target.manager->cache().get(key, deadline);
+  found.landings = flights_.landings(key.digest);
+  Cache& cache = target.manager->cache();
+  std::optional<Lookup> known;
+  if (memo && isRemembered(target)) known = memo->take(cache, key, found.landings);
+  Lookup lookup = known ? std::move(*known) : cache.get(key, deadline);
   if (lookup.status != Status::hit) {
     found.miss = missOutcome(lookup);
     return found;
@@ -227,12 +236,22 @@ std::optional<Answer> Engine::tryHit(const Call& call, Deadline deadline) noexce
   if (!target.manager || target.policy->mode == KeyMode::off) return std::nullopt;
   KeyBuilder key;
   buildKey(target, call.inputs(), target.inputs->known(), key);
-  auto found = find(target, key.key(target.partition), Ledger::kNoLimit, deadline);
+  auto found = find(target, key.key(target.partition), Ledger::kNoLimit, deadline, nullptr);
   if (!isServable(found.use)) return std::nullopt;
   return serve(call, found, nullptr);
 }
 
 Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {
+  Answer answer = this->answer(call, context, parent);
+  const auto& target = call.target();
+  if (answer.stored && isRemembered(target)) {
+    context.memo_.keep(target.manager->sharedCache(), answer.entry,
+                       flights_.landings(answer.entry->digest));
+  }
+  return answer;
+}
+
+Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
   const auto& target = call.target();
   // The tree of a top-level call begins with what is known now; a nested call judges by its
   // parent's snapshot (L7).
@@ -250,16 +269,16 @@ Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {
     KeyBuilder builder;
     buildKey(target, call.inputs(), target.inputs->known(), builder);
     const auto key = builder.key(target.partition);
-    const auto landings = flights_.landings();
-    auto found = find(target, key, limit, context.deadline());
+    auto found =
+        find(target, key, limit, context.deadline(), attempt == 0 ? &context.memo_ : nullptr);
     if (isServable(found.use)) return serve(call, found, parent);
     if (attempt == 2) return renderAndStore(call, context, parent, key, found, nullptr);
-    const auto joined = flights_.join(key.digest, context, clock_.monotonic(), landings);
+    const auto joined = flights_.join(key.digest, context, clock_.monotonic(), found.landings);
     if (!joined.flight) return renderAndStore(call, context, parent, key, found, nullptr);
     if (joined.leader) {
       Landing landing(flights_, key.digest, joined.flight);
       if (joined.look_again) {
-        found = find(target, key, limit, context.deadline());
+        found = find(target, key, limit, context.deadline(), nullptr);
         if (isServable(found.use)) return serve(call, found, parent);
       }
       return renderAndStore(call, context, parent, key, found, &landing);
@@ -381,6 +400,8 @@ Engine::Rendered Engine::render(Call& call, CallContext& context, Recorder& reco
   count(target, Outcome::renders);
 
   Value value;
+  if (outermost && target.policy->prefetch)
+    manifests_.prefetch(key.digest, context.memo_, context.deadline());
   {
     context.rendering_.push_back(key.digest);
     context.rendering_names_.push_back(std::move(name));
@@ -413,6 +434,10 @@ Engine::Rendered Engine::render(Call& call, CallContext& context, Recorder& reco
   if (outcome == Outcome::stores && target.policy->mode == KeyMode::learned)
     target.inputs->learn(recorder.inputs());
   rendered.storable = outcome == Outcome::stores;
+  if (outermost && target.policy->prefetch) {
+    // Under the key that the next such request will begin with.
+    manifests_.learn(rendered.storable ? store_key.digest : key.digest, context.memo_);
+  }
   rendered.entry = EntryPtr(std::move(entry));
   if (rendered.storable && !known_variant && !rendered.names.empty()) {
     const auto object = hash64(viewScope(target.view, target.path));
@@ -515,7 +540,7 @@ void Engine::refreshNow(Call& call) {
   KeyBuilder builder;
   buildKey(target, call.inputs(), target.inputs->known(), builder);
   const auto key = builder.key(target.partition);
-  const auto joined = flights_.join(key.digest, context, now, flights_.landings());
+  const auto joined = flights_.join(key.digest, context, now, flights_.landings(key.digest));
   if (!joined.flight) return;
   if (!joined.leader) {
     flights_.leave(context);

@@ -5,7 +5,7 @@
 namespace larder {
 
 FlightTable::Joined FlightTable::join(const Digest& key, CallContext& context, Millis now,
-                                      std::uint64_t seen) {
+                                      std::uint32_t seen) {
   const std::lock_guard lock(mutex_);
   if (const auto mark = do_not_wait_.find(key); mark != do_not_wait_.end()) {
     if (now < mark->second) return {};
@@ -16,7 +16,7 @@ FlightTable::Joined FlightTable::join(const Digest& key, CallContext& context, M
     flight = std::make_shared<Flight>();
     flight->landed = executor_.makeEvent();
     flight->leader = &context;
-    return {flight, true, landings_.load(std::memory_order_relaxed) != seen};
+    return {flight, true, landings(key) != seen};
   }
   // Waiting for a leader that waits, perhaps through others, for us would never end.
   for (const Flight* f = flight.get(); f != nullptr && f->leader != nullptr;
@@ -37,7 +37,7 @@ void FlightTable::land(const Digest& key, Flight& flight, Millis do_not_wait_unt
     const std::lock_guard lock(mutex_);
     flight.leader = nullptr;
     flights_.erase(key);
-    landings_.fetch_add(1, std::memory_order_release);
+    landings_[counterOf(key)].fetch_add(1, std::memory_order_release);
     if (do_not_wait_until > 0) {
       // Bounded: marks are hints, losing them costs a wait.
       if (do_not_wait_.size() >= 10'000) do_not_wait_.clear();

@@ -87,6 +87,17 @@ Result<> setCount(Policy& policy, const Value& value) {
   return Done{};
 }
 
+template <bool Policy::*field>
+Result<> setFlag(Policy& policy, const Value& value) {
+  policy.*field = std::get<bool>(value);
+  return Done{};
+}
+
+template <bool Policy::*field>
+std::string flagText(const Policy& policy) {
+  return policy.*field ? "true" : "false";
+}
+
 std::string quoted(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
@@ -215,13 +226,14 @@ constexpr std::array kFields = {
     Field{{"strip_set_cookie", SettingType::boolean, "false",
            "Store results without their Set-Cookie; otherwise such results are not stored."},
           kAny,
-          [](Policy& policy, const Value& value) -> Result<> {
-            policy.strip_set_cookie = std::get<bool>(value);
-            return Done{};
-          },
-          [](const Policy& policy) {
-            return std::string(policy.strip_set_cookie ? "true" : "false");
-          }},
+          setFlag<&Policy::strip_set_cookie>,
+          flagText<&Policy::strip_set_cookie>},
+    Field{{"prefetch", SettingType::boolean, "true",
+           "Fetch what a page used last time in one round trip when its render starts, and nothing "
+           "twice in one request; only of caches outside the process."},
+          kAny,
+          setFlag<&Policy::prefetch>,
+          flagText<&Policy::prefetch>},
     Field{{"audit", SettingType::real, "0",
            "Share of hits that are rendered again and compared with what was served."},
           kShare,

@@ -26,6 +26,7 @@
 #include "larder/cache/learned_inputs.h"
 #include "larder/cache/ledger.h"
 #include "larder/cache/policy.h"
+#include "larder/cache/prefetch.h"
 #include "larder/cache/recorder.h"
 #include "larder/cache/statistics.h"
 #include "larder/cache/variant_guard.h"
@@ -84,6 +85,7 @@ class CallContext {
   SnapshotSource& snapshots_;
   Deadline deadline_;
   std::unique_ptr<Snapshot> snapshot_;
+  RequestMemo memo_;
   std::vector<Digest> rendering_;  ///< keys of the renders under way, outermost first
   std::vector<std::string> rendering_names_;
   Flight* waiting_for_ = nullptr;  ///< guarded by the flight table
@@ -139,6 +141,7 @@ class Engine {
     EntryRef entry;
     Use use = Use::none;
     Outcome miss = Outcome::miss_cold;
+    std::uint32_t landings = 0;  ///< of the key's flights, before it was looked up
   };
   struct Rendered {
     EntryPtr entry;
@@ -152,11 +155,13 @@ class Engine {
   static bool isServable(Use use) noexcept { return use < Use::if_error; }
   static void buildKey(const Target& target, const InputSource& inputs, const InputNames& names,
                        KeyBuilder& key);
+  /// With `memo`, what the request has already fetched is not fetched again.
   [[nodiscard]] Found find(const Target& target, const CacheKey& key, std::uint64_t limit,
-                           Deadline deadline) noexcept;
+                           Deadline deadline, RequestMemo* memo) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
   [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent) noexcept;
+  [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
   [[nodiscard]] std::optional<Answer> follow(Flight& flight, const Call& call, CallContext& context,
                                              Recorder* parent, std::uint64_t arrival);
   /// `found`: what the look-up gave, to serve if the render fails and to count the miss.
@@ -183,6 +188,7 @@ class Engine {
   EngineLog log_;
   Options options_;
   FlightTable flights_;
+  Manifests manifests_{flights_};
   VariantGuard variants_;
   std::atomic<std::size_t> renders_{0};
 };

@@ -1,7 +1,9 @@
 // Flight: one render per key at a time; the others wait for it (single flight).
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -41,10 +43,11 @@ class FlightTable {
   /// Joins or starts the flight of a key. A follower that gets a flight must call leave() when it
   /// has waited.
   [[nodiscard]] Joined join(const Digest& key, CallContext& context, Millis now,
-                            std::uint64_t seen);
-  /// Read before a look-up and handed to join().
-  [[nodiscard]] std::uint64_t landings() const noexcept {
-    return landings_.load(std::memory_order_acquire);
+                            std::uint32_t seen);
+  /// How many flights of this key, or of one that shares its counter, have landed. Read before a
+  /// look-up and handed to join().
+  [[nodiscard]] std::uint32_t landings(const Digest& key) const noexcept {
+    return landings_[counterOf(key)].load(std::memory_order_acquire);
   }
   void leave(CallContext& context) noexcept;
   /// Ends the leader's flight. `do_not_wait_until`: later callers of that key do not wait on each
@@ -52,8 +55,12 @@ class FlightTable {
   void land(const Digest& key, Flight& flight, Millis do_not_wait_until) noexcept;
 
  private:
+  /// So many that the flights of one page's parts seldom share one.
+  static constexpr std::size_t kCounters = 4096;
+  static std::size_t counterOf(const Digest& key) noexcept { return key.low % kCounters; }
+
   Executor& executor_;
-  std::atomic<std::uint64_t> landings_{0};
+  std::array<std::atomic<std::uint32_t>, kCounters> landings_{};
   std::mutex mutex_;
   std::unordered_map<Digest, std::shared_ptr<Flight>, DigestHash> flights_;
   std::unordered_map<Digest, Millis, DigestHash> do_not_wait_;

@@ -33,6 +33,9 @@ struct Policy {
   std::size_t max_variants = 1000;
   std::size_t max_renders = 64;  ///< concurrent renders of one view
   bool strip_set_cookie = false;
+  /// A key is asked for once in a request, and what a page used last time in one round trip at the
+  /// start of its render; only of caches that block.
+  bool prefetch = true;
   double audit = 0;  ///< share of hits that is rendered again and compared
 };
 

@@ -1,0 +1,154 @@
+#include "larder/cache/prefetch.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "larder/cache/flight.h"
+
+namespace larder {
+
+RequestMemo::Item* RequestMemo::find(const Cache& cache, const Digest& key) {
+  const auto place = places_.find(key);
+  if (place == places_.end()) return nullptr;
+  Item& item = items_[place->second];
+  return item.cache.get() == &cache ? &item : nullptr;
+}
+
+RequestMemo::Item* RequestMemo::add(const std::shared_ptr<Cache>& cache, const Digest& key) {
+  if (items_.size() == kMaxItems || !places_.try_emplace(key, items_.size()).second) return nullptr;
+  return &items_.emplace_back(Item{cache, {}, 0, false});
+}
+
+std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
+                                        std::uint32_t& landings) {
+  Item* item = find(cache, key.digest);
+  if (!item) return std::nullopt;
+  Lookup& known = item->lookup;
+  if (known.status == Status::hit) {
+    if (known.entry->key != key.bytes) return std::nullopt;
+    landings = item->landings;
+    return Lookup{Status::hit, EntryRef(known.entry.share()), Reason::none};
+  }
+  // Whoever looks again wants to know whether somebody has stored it meanwhile.
+  if (std::exchange(item->used, true)) return std::nullopt;
+  landings = item->landings;
+  return Lookup{known.status, {}, known.reason};
+}
+
+void RequestMemo::keep(const std::shared_ptr<Cache>& cache, const EntryRef& entry,
+                       std::uint32_t landings) {
+  Item* item = find(*cache, entry->digest);
+  if (!item) item = add(cache, entry->digest);
+  if (!item) return;
+  item->used = true;
+  if (item->lookup.entry.get() == entry.get()) return;
+  item->lookup = {Status::hit, EntryRef(entry.share()), Reason::none};
+  item->landings = landings;
+}
+
+void RequestMemo::prefetched(const std::shared_ptr<Cache>& cache, const Digest& key,
+                             Lookup&& lookup, std::uint32_t landings) {
+  Item* item = add(cache, key);
+  if (!item) return;
+  item->lookup = std::move(lookup);
+  item->lookup.entry.makeDurable();
+  item->landings = landings;
+}
+
+bool RequestMemo::has(const Cache& cache, const Digest& key) const {
+  const auto place = places_.find(key);
+  return place != places_.end() && items_[place->second].cache.get() == &cache;
+}
+
+bool Manifests::Manifest::names(const RequestMemo& memo) const {
+  std::size_t keys = 0;
+  for (const Part& part : parts) {
+    const auto cache = part.cache.lock();
+    if (!cache) return false;
+    keys += part.keys.size();
+    const bool all = std::ranges::all_of(
+        part.keys, [&](const Key& key) { return memo.has(*cache, key.digest); });
+    if (!all) return false;
+  }
+  const auto used = std::ranges::count_if(memo.items(), [](const RequestMemo::Item& item) {
+    return item.used && item.lookup.status == Status::hit;
+  });
+  return keys == static_cast<std::size_t>(used);
+}
+
+std::shared_ptr<const Manifests::Manifest> Manifests::manifestOf(const RequestMemo& memo) {
+  auto manifest = std::make_shared<Manifest>();
+  std::size_t keys = 0;
+  std::size_t weight = 0;
+  for (const auto& [cache, lookup, landings, used] : memo.items()) {
+    if (!used || lookup.status != Status::hit) continue;
+    const CacheEntry& entry = *lookup.entry;
+    weight += entry.weight();
+    if (weight > kMaxWeight || ++keys > kMaxKeys) break;
+    auto part = std::ranges::find_if(manifest->parts,
+                                     [&](const Part& p) { return p.cache.lock() == cache; });
+    if (part == manifest->parts.end())
+      part = manifest->parts.insert(part, Part{.cache = cache, .keys = {}});
+    part->keys.push_back({std::string(entry.key), entry.digest, entry.partition});
+    manifest->bytes += sizeof(Key) + entry.key.size();
+  }
+  // One key takes one round trip anyway.
+  std::erase_if(manifest->parts, [](const Part& part) { return part.keys.size() < 2; });
+  return manifest->parts.empty() ? nullptr : manifest;
+}
+
+void Manifests::prefetch(const Digest& page, RequestMemo& memo, Deadline deadline) {
+  const auto manifest = find(page);
+  if (!manifest) return;
+  for (const Part& part : manifest->parts) {
+    const auto cache = part.cache.lock();
+    if (!cache) continue;
+    std::vector<CacheKey> keys;
+    std::vector<std::uint32_t> landings;
+    for (const Key& key : part.keys) {
+      if (memo.has(*cache, key.digest)) continue;
+      keys.push_back({key.bytes, key.digest, key.partition});
+      landings.push_back(flights_.landings(key.digest));
+    }
+    std::vector<Lookup> found(keys.size());
+    cache->getMany(keys, found, deadline);
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      memo.prefetched(cache, keys[i].digest, std::move(found[i]), landings[i]);
+  }
+}
+
+void Manifests::learn(const Digest& page, const RequestMemo& memo) {
+  // Of a page that was made while a cache could not be asked nothing is learned.
+  const bool unanswered = std::ranges::any_of(memo.items(), [](const RequestMemo::Item& item) {
+    return item.lookup.status == Status::error;
+  });
+  if (memo.items().empty() || unanswered) return;
+  const auto known = find(page);
+  if (known && known->names(memo)) return;
+  put(page, manifestOf(memo));
+}
+
+std::shared_ptr<const Manifests::Manifest> Manifests::find(const Digest& page) {
+  const std::lock_guard lock(mutex_);
+  const auto place = places_.find(page);
+  if (place == places_.end()) return nullptr;
+  pages_.splice(pages_.begin(), pages_, place->second);
+  return place->second->manifest;
+}
+
+void Manifests::put(const Digest& page, std::shared_ptr<const Manifest> manifest) {
+  const std::lock_guard lock(mutex_);
+  const auto forget = [this](std::list<Page>::iterator known) {
+    bytes_ -= known->manifest->bytes;
+    places_.erase(known->digest);
+    pages_.erase(known);
+  };
+  if (const auto place = places_.find(page); place != places_.end()) forget(place->second);
+  if (!manifest) return;
+  bytes_ += manifest->bytes;
+  pages_.push_front({page, std::move(manifest)});
+  places_[page] = pages_.begin();
+  while (bytes_ > kMaxBytes) forget(std::prev(pages_.end()));
+}
+
+}  // namespace larder
