@@ -52,6 +52,7 @@ class Exchange {
 
   bool send(std::span<iovec> parts) noexcept {
     if (failed()) return false;
+    server_.counts().requests.fetch_add(1, std::memory_order_relaxed);
     const Reason reason = connection_->send(parts, budget_);
     return reason == Reason::none || fail(reason, "while it was sent a command");
   }

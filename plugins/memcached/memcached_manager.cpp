@@ -201,6 +201,7 @@ Stats MemcachedManager::stats() const noexcept {
     std::atomic<std::uint64_t> Counts::*counter;
   };
   static constexpr Column kColumns[] = {
+      {"requests", &Counts::requests},
       {"hits", &Counts::hits},
       {"misses", &Counts::misses},
       {"stored", &Counts::stored},

@@ -73,6 +73,7 @@ void start(Ask& ask, Server::Wait wait, const Budget& budget) noexcept {
       if (!ask.deferred) failAndCount(ask, failure);
       return;
     }
+    ask.server->counts().requests.fetch_add(1, std::memory_order_relaxed);
     failure.reason = send(ask, budget);
     if (failure.reason == Reason::none) {
       ask.reply.emplace(ask.keys, ask.answers, ask.server->maxValue());

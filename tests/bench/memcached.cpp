@@ -5,6 +5,7 @@
 //   test 2   620 gets of nested user objects (about 10 KB), 62 keys to a page
 //
 //   bench_memcached [--rounds 15] [--json FILE] [--no-pin] [--smoke]
+//   bench_memcached --runner
 //
 // All rows of a round follow one another, so that a disturbance meets them alike; printed are the
 // medians in milliseconds, of real time and of the processor time of client and server together,
@@ -12,6 +13,10 @@
 // says something. Client and servers share one processor, so that waking another one does not hide
 // the difference. The servers' own cmd_get must rise by exactly the number of gets. Ends with 1 if
 // it does not.
+//
+// With --runner it prints its rows, a line "TRANSPORT|ROW|LOAD" each, then an empty one, and runs
+// the row whose number it reads from its input, line by line; to each it answers "REAL-MS CPU-MS
+// GETS". So another program can interleave these rows with its own (scripts/bench seed1).
 #include <libmemcached/memcached.h>
 #include <sched.h>
 #include <time.h>
@@ -377,6 +382,37 @@ void pinAll(pid_t pid) {
   }
 }
 
+Side& sideOf(const std::vector<std::unique_ptr<Side>>& sides, const Row& row) {
+  return *sides[row.transport == "tcp" ? 0 : 1];
+}
+
+void measure(Row& row, const Side& side) {
+  const double cpu = side.cpu();
+  const double start = nowMs();
+  row.run();
+  row.real.push_back(nowMs() - start);
+  row.cpu.push_back(side.cpu() - cpu);
+}
+
+int runOnDemand(std::vector<Row>& rows, const std::vector<std::unique_ptr<Side>>& sides,
+                const std::vector<Load>& loads) {
+  for (const Row& row : rows)
+    std::printf("%s|%s|%s\n", row.transport.c_str(), row.name.c_str(), loads[row.load].name);
+  std::printf("\n");
+  std::fflush(stdout);
+  std::size_t number = 0;
+  while (std::scanf("%zu", &number) == 1 && number < rows.size()) {
+    Row& row = rows[number];
+    Side& side = sideOf(sides, row);
+    const auto before = side.gets();
+    measure(row, side);
+    std::printf("%.4f %.4f %llu\n", row.real.back(), row.cpu.back(),
+                static_cast<unsigned long long>(side.gets() - before));
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
 double decodeMicros(const Load& load, int times) {
   std::vector<Buffer> bytes;
   for (const auto& value : load.values) {
@@ -403,11 +439,14 @@ int main(int argc, char** argv) {
   int rounds = 15;
   bool pinned = true;
   bool smoke = false;
+  bool runner = false;
   std::string json;
   for (int i = 1; i < argc; ++i) {
     const std::string_view option = argv[i];
     if (option == "--smoke") {
       smoke = true;
+    } else if (option == "--runner") {
+      runner = true;
     } else if (option == "--no-pin") {
       pinned = false;
     } else if (option == "--rounds" && i + 1 < argc) {
@@ -443,9 +482,10 @@ int main(int argc, char** argv) {
   std::vector<Row> rows;
   for (const auto& side : sides) side->addRows(rows);
 
+  if (runner) return runOnDemand(rows, sides, loads);
   bool exact = true;
   for (auto& row : rows) {
-    Side& side = *sides[row.transport == "tcp" ? 0 : 1];
+    Side& side = sideOf(sides, row);
     const auto before = side.gets();
     row.run();  // warms up, too
     const auto asked = side.gets() - before;
@@ -456,14 +496,7 @@ int main(int argc, char** argv) {
     }
   }
   for (int round = 0; round < rounds; ++round) {
-    for (auto& row : rows) {
-      const Side& side = *sides[row.transport == "tcp" ? 0 : 1];
-      const double cpu = side.cpu();
-      const double start = nowMs();
-      row.run();
-      row.real.push_back(nowMs() - start);
-      row.cpu.push_back(side.cpu() - cpu);
-    }
+    for (auto& row : rows) measure(row, sideOf(sides, row));
   }
 
   std::string out = "{\"rows\":[";
