@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Comments as JSON, one object and a list of 25, without a cache and from it, beside nginx that reads the same bytes from
 # memcached: ab -n 10000 -c 50, a new connection for each request, as a browser's first request is. Medians of some
-# rounds, all servers in each round.
+# rounds, all servers in each round. Servers and client have a core each, so that the client's cost is no server's;
+# beside requests a second stands what the server's processes (memcached included) spend on one, since ab may be what
+# is slowest.
 #
 #   scripts/bench seed2 [--rounds N] [--requests N]
 # shellcheck source=scripts/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../scripts/lib.sh"
 
-rounds=3
+rounds=5
 requests=10000
 while [ $# -gt 0 ]; do
   case $1 in
@@ -42,11 +44,19 @@ wait_for() {
   die "nothing listens on port $1; see $dir"
 }
 
+on_servers_core=()
+on_clients_core=()
+if [ "$(nproc)" -gt 1 ]; then
+  on_servers_core=(taskset -c 1)
+  on_clients_core=(taskset -c 0)
+fi
+
 memcached_port=$(free_port)
 as_nobody=()
 [ "$(id -u)" -ne 0 ] || as_nobody=(-u nobody)
-memcached "${as_nobody[@]}" -l 127.0.0.1 -p "$memcached_port" -m 64 &
-pids+=($!)
+"${on_servers_core[@]}" memcached "${as_nobody[@]}" -l 127.0.0.1 -p "$memcached_port" -m 64 &
+memcached_pid=$!
+pids+=("$memcached_pid")
 wait_for "$memcached_port"
 
 # start_larder MANAGER-TABLE-LINES...: sets `port`.
@@ -71,15 +81,18 @@ $manager
 path = "/api/v1/**/no_cache"
 manager = "none"
 CONF
-  build/release/bin/larder serve "$dir/$name.toml" >"$dir/$name.log" 2>&1 &
-  pids+=($!)
+  "${on_servers_core[@]}" build/release/bin/larder serve "$dir/$name.toml" >"$dir/$name.log" 2>&1 &
+  pid=$!
+  pids+=("$pid")
   wait_for "$port"
 }
 start_larder ram 'type = "RAMCache"'
 ram=$port
+ram_pid=$pid
 start_larder memcached "type = \"MemcachedManager\"
 servers = [\"127.0.0.1:$memcached_port\"]"
 shared=$port
+shared_pid=$pid
 
 nginx_port=$(free_port)
 mkdir "$dir/nginx"
@@ -101,9 +114,10 @@ http {
   }
 }
 CONF
-/usr/sbin/nginx -c "$dir/nginx.conf" -e "$dir/nginx.log" &
+"${on_servers_core[@]}" /usr/sbin/nginx -c "$dir/nginx.conf" -e "$dir/nginx.log" &
 pids+=($!)
 wait_for "$nginx_port"
+nginx_pid=$(pgrep -P $!)  # the worker
 
 one=/api/v1/comments/5
 list=/api/v1/comments/users/3
@@ -119,38 +133,54 @@ for path in $one $list; do
   done
 done
 
-# rate PORT PATH: requests a second; anything but complete 2xx answers ends the run.
-rate() {
-  ab -q -n "$requests" -c 50 "http://127.0.0.1:$1$2" >"$dir/ab" 2>&1 || die "ab failed: $(tail -3 "$dir/ab")"
-  if ! grep -q '^Failed requests: *0$' "$dir/ab" || grep -q '^Non-2xx' "$dir/ab"; then
-    die "wrong answers from port $1: $(cat "$dir/ab")"
-  fi
-  awk '/^Requests per second/ {print $4}' "$dir/ab"
-}
+# ticks PID...: the clock ticks that these processes have run.
+ticks() { cat "${@/%//stat}" | sed 's/.*) //' | awk '{sum += $12 + $13} END {print sum}'; }
+tick_us=$((1000000 / $(getconf CLK_TCK)))
 
-declare -A rates
-measure() { rates[$1]+="$(rate "$2" "$3") "; }
+declare -A rates costs
+# measure NAME PORT PATH PID...: requests a second, and CPU of these processes for one; anything but complete 2xx answers
+# ends the run.
+measure() {
+  local name=$1 port=$2 path=$3 before spent
+  local stats=("${@:4}")
+  stats=("${stats[@]/#//proc/}")
+  before=$(ticks "${stats[@]}")
+  "${on_clients_core[@]}" ab -q -n "$requests" -c 50 "http://127.0.0.1:$port$path" >"$dir/ab" 2>&1 ||
+    die "ab failed: $(tail -3 "$dir/ab")"
+  spent=$(($(ticks "${stats[@]}") - before))
+  if ! grep -q '^Failed requests: *0$' "$dir/ab" || grep -q '^Non-2xx' "$dir/ab"; then
+    die "wrong answers from port $port: $(cat "$dir/ab")"
+  fi
+  rates[$name]+="$(awk '/^Requests per second/ {print $4}' "$dir/ab") "
+  costs[$name]+="$(awk -v t="$spent" -v us="$tick_us" -v n="$requests" 'BEGIN {printf "%.1f", t * us / n}') "
+}
 for _ in $(seq "$rounds"); do
   for what in one list; do
     path=${!what}
-    measure "$what nginx" "$nginx_port" "$path"
-    measure "$what uncached" "$ram" "$path/no_cache"
-    measure "$what RAMCache" "$ram" "$path"
-    measure "$what MemcachedManager" "$shared" "$path"
+    measure "$what nginx" "$nginx_port" "$path" "$nginx_pid" "$memcached_pid"
+    measure "$what uncached" "$ram" "$path/no_cache" "$ram_pid"
+    measure "$what RAMCache" "$ram" "$path" "$ram_pid"
+    measure "$what MemcachedManager" "$shared" "$path" "$shared_pid" "$memcached_pid"
   done
 done
 
 median() { tr ' ' '\n' <<<"$1" | grep . | sort -g | awk '{v[NR]=$1} END {print v[int((NR + 1) / 2)]}'; }
-printf '\n%-34s %12s %10s %12s %10s\n' "requests a second (ratio)" "one object" "" "25 objects" ""
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN {printf "%.2f", a / b}'; }
+printf '\n%-26s %26s %26s\n' "" "one object" "25 objects"
+printf '%-26s %10s %6s %8s %10s %6s %8s\n' "" "requests/s" ratio "us CPU" "requests/s" ratio "us CPU"
+declare -A ratios
 for row in "nginx + memcached_pass:nginx" "Larder, not cached:uncached" "Larder, RAMCache:RAMCache" \
   "Larder, MemcachedManager:MemcachedManager"; do
   key=${row#*:}
   line=()
   for what in one list; do
     value=$(median "${rates[$what $key]}")
-    base=$(median "${rates[$what nginx]}")
-    line+=("$value" "$(awk -v a="$value" -v b="$base" 'BEGIN {printf "%.2f", a / b}')")
+    ratios[$what $key]=$(ratio "$value" "$(median "${rates[$what nginx]}")")
+    line+=("$value" "${ratios[$what $key]}" "$(median "${costs[$what $key]}")")
   done
-  printf '%-34s %12s %10s %12s %10s\n' "${row%%:*}" "${line[@]}"
+  printf '%-26s %10s %6s %8s %10s %6s %8s\n' "${row%%:*}" "${line[@]}"
 done
-printf '\nGoal: from RAMCache at least 1.15 x nginx + memcached.\n'
+for what in one list; do
+  met=$(awk -v r="${ratios[$what RAMCache]}" 'BEGIN {print (r >= 1.15) ? "met" : "missed"}')
+  printf 'Goal, %s: RAMCache at least 1.15 x nginx + memcached: %s (%s)\n' "$what" "$met" "${ratios[$what RAMCache]}"
+done
