@@ -1,5 +1,8 @@
 // A real site served from cache: what visitors get is what an uncached server gives, whichever
 // manager holds it.
+#include <filesystem>
+#include <fstream>
+
 #include "site_fixture.h"
 
 namespace larder::e2e {
@@ -101,6 +104,46 @@ TEST_P(ServedFromCache, FaultA21_NoPageOfOneUserReachesAnother) {
     EXPECT_EQ(headerOf(answer, "Set-Cookie"), "");
   }
   EXPECT_EQ(anonymous.get("/handbook/guide/first-steps/@@edit").status, 302);
+}
+
+TEST_P(ServedFromCache, AHitIsOneRoundTrip) {
+  if (!memcached_) return;  // the other manager has no server
+  const auto server = serve();
+  // A page, and a document that leaves as JSON.
+  for (const auto* target : {"/handbook/guide/first-steps", "/api/v1/comments/users/3"}) {
+    httpAsk(port_, "GET", target);
+    const auto gets = memcached_->stat("cmd_get");
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(isHit(httpAsk(port_, "GET", target))) << target;
+    EXPECT_EQ(memcached_->stat("cmd_get") - gets, 5U) << target;
+  }
+}
+
+TEST_P(ServedFromCache, OnlyPagesOfAllVisitorsAreCompressed) {
+  const auto server = serve();
+  const std::string accept = "Accept-Encoding: gzip\r\n";
+  for (int i = 0; i < 2; ++i) {  // a miss and a hit
+    const auto page = httpAsk(port_, "GET", "/handbook/guide/first-steps", accept);
+    EXPECT_EQ(headerOf(page, "Content-Encoding"), "gzip") << cacheStatus(page);
+    // Holds a CSRF token.
+    const auto form = httpAsk(port_, "GET", "/handbook/@@login", accept);
+    EXPECT_EQ(headerOf(form, "Content-Encoding"), "") << form.head;
+  }
+}
+
+TEST_P(ServedFromCache, AnEditedFileOfAnAppIsServedFromTheNextSecondOn) {
+  const std::filesystem::path app = dir_.file("app");
+  std::filesystem::copy(test::sourceDir() + "/sample-app/handbook", app,
+                        std::filesystem::copy_options::recursive);
+  handbook_ = app.string();
+  configureSite(GetParam());
+  const auto server = serve();
+  const std::string page = "/handbook/guide/first-steps";
+  httpAsk(port_, "GET", page);
+  ASSERT_TRUE(isHit(httpAsk(port_, "GET", page)));
+  std::ofstream(app / "templates" / "page.tpl", std::ios::app) << "<!-- edited -->\n";
+  EXPECT_TRUE(eventually([&] {
+    return httpAsk(port_, "GET", page).body.find("<!-- edited -->") != std::string::npos;
+  }));
 }
 
 TEST_P(ServedFromCache, AConcurrentEditIsRefusedAndNothingTypedIsLost) {

@@ -11,8 +11,7 @@ namespace larder::e2e {
 namespace {
 
 int pairs(int normally) {
-  const char* given = std::getenv("LARDER_TEST_PAIRS");
-  return given ? std::atoi(given) : normally;
+  return test::countFrom("LARDER_TEST_PAIRS", normally);
 }
 
 class SeveralProcesses : public SiteTest {

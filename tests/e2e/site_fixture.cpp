@@ -120,8 +120,8 @@ void SiteTest::configureSite(const std::string& manager, const std::string& more
     }
     settings = "servers = [\"" + memcached_->address() + "\"]\n";
   }
-  configure("[[app]]\nmount = \"/handbook\"\nfolder = \"" + test::sourceDir() +
-            "/sample-app/handbook\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" +
+  configure("[[app]]\nmount = \"/handbook\"\nfolder = \"" + handbook_ +
+            "\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" +
             (manager.empty() ? std::string()
                              : "[[manager]]\nid = \"main\"\ndefault = true\ntype = \"" + manager +
                                    "\"\n" + settings) +
@@ -129,9 +129,13 @@ void SiteTest::configureSite(const std::string& manager, const std::string& more
 }
 
 void SiteTest::seed() {
-  const auto imported = run({"import", test::sourceDir() + "/sample-app/handbook/content", "--to",
-                             "/handbook", "-c", conf_});
-  ASSERT_EQ(imported.status, 0) << imported.output;
+  std::map<std::string, std::string> content{
+      {"/handbook", test::sourceDir() + "/sample-app/handbook/content"}};
+  if (const char* more = std::getenv("LARDER_TEST_CONTENT")) content["/handbook/more"] = more;
+  for (const auto& [path, folder] : content) {
+    const auto imported = run({"import", folder, "--to", path, "-c", conf_});
+    ASSERT_EQ(imported.status, 0) << imported.output;
+  }
   // The program reads the password from its input, which a shell gives it.
   auto added = testing::Process::start(
       "sh",

@@ -49,7 +49,8 @@ class SiteTest : public server::Installation {
 
   /// Writes the configuration; starts a memcached if the manager needs one.
   void configureSite(const std::string& manager, const std::string& more = {});
-  /// Imports the content of the repository and makes the account.
+  /// Imports the content of the repository, and that of the folder LARDER_TEST_CONTENT if the
+  /// environment names one, and makes the account.
   void seed();
   /// Another configuration of the same site with no cache at all, on another port.
   [[nodiscard]] std::string uncachedConfiguration(std::uint16_t port);
@@ -58,6 +59,7 @@ class SiteTest : public server::Installation {
   [[nodiscard]] std::map<std::string, HttpAnswer> fetchAll(std::uint16_t port,
                                                            const std::vector<std::string>& targets);
 
+  std::string handbook_ = test::sourceDir() + "/sample-app/handbook";
   std::optional<testing::MemcachedServer> memcached_;
 };
 

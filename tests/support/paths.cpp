@@ -1,5 +1,7 @@
 #include "larder/test/paths.h"
 
+#include <cstdlib>
+
 namespace larder::test {
 
 std::string sourceDir() {
@@ -16,6 +18,11 @@ std::string pluginDir() {
 }
 std::string appDir() {
   return LARDER_BUILD_DIR "/lib/larder/apps";
+}
+
+int countFrom(const char* variable, int normally) {
+  const char* given = std::getenv(variable);
+  return given != nullptr ? std::atoi(given) : normally;
 }
 
 }  // namespace larder::test

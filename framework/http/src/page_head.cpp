@@ -108,6 +108,27 @@ void copyNotModifiedLines(std::string_view head, Response& response) {
   }
 }
 
+Result<> checkPage(const Page& page) {
+  if (page.status < 200 || page.status > 599) {
+    return Error{"the page's status is " + std::to_string(page.status) + ": use 200 to 599"};
+  }
+  for (const Header& header : page.headers) {
+    if (isDerived(header.name)) continue;
+    if (const HeaderStatus status = checkHeader(header.name, header.value);
+        status != HeaderStatus::ok) {
+      return Error{"the page's header '" + header.name +
+                   "' cannot be sent: " + std::string(describe(status))};
+    }
+  }
+  return Done{};
+}
+
+void makeHeads(Page& page, std::string_view learned_vary) {
+  const std::string vary = joinVary(page, learned_vary, !page.gzip.empty());
+  page.head = makeHead(page, Coding::identity, vary);
+  page.gzip_head = page.gzip.empty() ? std::string() : makeHead(page, Coding::gzip, vary);
+}
+
 }  // namespace
 
 PageTag::PageTag(const Page& page, Coding coding) noexcept {
@@ -121,28 +142,21 @@ PageTag::PageTag(const Page& page, Coding coding) noexcept {
 }
 
 Result<> finishPage(Page& page, const PageHeadOptions& options) {
-  if (page.status < 200 || page.status > 599) {
-    return Error{"the page's status is " + std::to_string(page.status) + ": use 200 to 599"};
-  }
-  for (const Header& header : page.headers) {
-    if (isDerived(header.name)) continue;
-    if (const HeaderStatus status = checkHeader(header.name, header.value);
-        status != HeaderStatus::ok) {
-      return Error{"the page's header '" + header.name +
-                   "' cannot be sent: " + std::string(describe(status))};
-    }
-  }
+  if (auto fit = checkPage(page); !fit) return fit;
   page.etag = hexOf(digestOf(page.body));
   page.gzip.clear();
-  page.gzip_head.clear();
   const std::string* const type = page.header("Content-Type");
   if (options.compress && page.body.size() >= options.compress_from && type != nullptr &&
       isText(*type) && page.header("Content-Encoding") == nullptr) {
     page.gzip = detail::gzipIfSmaller(page.body);
   }
-  const std::string vary = joinVary(page, options.vary, !page.gzip.empty());
-  page.head = makeHead(page, Coding::identity, vary);
-  if (!page.gzip.empty()) page.gzip_head = makeHead(page, Coding::gzip, vary);
+  makeHeads(page, options.vary);
+  return Done{};
+}
+
+Result<> finishStoredPage(Page& page) {
+  if (auto fit = checkPage(page); !fit) return fit;
+  makeHeads(page, {});
   return Done{};
 }
 

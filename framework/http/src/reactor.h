@@ -107,6 +107,7 @@ class Reactor {
   bool serve(Connection& c, const CompleteMessage& message);
   bool finishExchange(Connection& c);
   bool answer(Connection& c, const Request& request, Response& response, bool fast, Millis started);
+  bool answerAtOnce(Connection& c, const Request& request, bool fast = false);
   bool refuse(Connection& c, int status, std::string_view reason);
   bool answerSent(Connection& c, Sent sent);
   Sent transmit(Connection& c, Method method, int minor_version, Response& response);

@@ -33,6 +33,17 @@ ssize_t sendBoth(int fd, std::string_view head, std::string_view body) {
   return ::sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
+// `host` is as the client wrote it, without the port.
+bool isOwnHost(const std::vector<std::string>& names, std::string_view host) {
+  if (names.empty()) return true;
+  return std::any_of(names.begin(), names.end(), [host](std::string_view name) {
+    if (!name.starts_with('*')) return equalsIgnoringCase(host, name);
+    name.remove_prefix(1);  // the dot stays: "*.a.org" is no name for a.org itself
+    return host.size() > name.size() &&
+           equalsIgnoringCase(host.substr(host.size() - name.size()), name);
+  });
+}
+
 // Takes up to `size` bytes off the front and reduces `size` by as many.
 void takeFront(std::string_view& text, std::size_t& size) {
   const std::size_t taken = std::min(size, text.size());
@@ -176,11 +187,13 @@ void Reactor::charge(Connection& c) {
 bool Reactor::serve(Connection& c, const CompleteMessage& message) {
   requests_.add();
   const Request request(*message.head, message.body, c.peer, options_.secure);
+  if (!isOwnHost(options_.hosts, request.host())) {
+    fillErrorPage(scratch_response_, 421, "this server is not the one of that host name");
+    return answerAtOnce(c, request);
+  }
   if (handler_.tryFast(request, scratch_response_)) {
     fast_hits_.add();
-    const bool open = answer(c, request, scratch_response_, true, now_);
-    scratch_response_.clear();
-    return open;
+    return answerAtOnce(c, request, true);
   }
   scratch_response_.clear();
   c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, c.peer, options_.secure,
@@ -193,7 +206,12 @@ bool Reactor::serve(Connection& c, const CompleteMessage& message) {
   c.exchange.reset();
   overloaded_.add();
   fillOverloaded(scratch_response_);
-  const bool open = answer(c, request, scratch_response_, false, now_);
+  return answerAtOnce(c, request);
+}
+
+// With what is in the scratch response.
+bool Reactor::answerAtOnce(Connection& c, const Request& request, bool fast) {
+  const bool open = answer(c, request, scratch_response_, fast, now_);
   scratch_response_.clear();
   return open;
 }

@@ -109,8 +109,14 @@ void answer(const Request& request, site::Reply& reply, Response& response) {
 
 }  // namespace
 
-void finishSitePage(Page& page) {
-  if (const auto done = finishPage(page); !done) throw std::runtime_error(done.error().message);
+void finishSitePage(Page& page, bool is_private) {
+  const auto done = finishPage(page, {.compress = !is_private});
+  if (!done) throw std::runtime_error(done.error().message);
+}
+
+void finishStoredSitePage(Page& page) {
+  if (const auto done = finishStoredPage(page); !done)
+    throw std::runtime_error(done.error().message);
 }
 
 bool SiteHandler::tryFast(const Request& request, Response& response) noexcept try {

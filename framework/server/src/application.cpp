@@ -105,7 +105,7 @@ class Application::Impl final : public ManagementBackend {
                            .executor = executor_,
                            .log = logFunction(),
                            .site_name = config_.site_name,
-                           .finish = http::finishSitePage}),
+                           .finish = http::finishStoredSitePage}),
         apps_(libraries_, app_host_) {}
 
   ~Impl() override {

@@ -31,6 +31,8 @@ void applySite(const Checked& table, Config& config) {
 constexpr SettingSpec kHttp[] = {
     {"address", kText, "127.0.0.1", "Address to listen on."},
     {"port", kInteger, "8080", "Port to listen on; 0: any free one."},
+    {"hosts", kTexts, "[]",
+     "Names of the site, \"example.org\" or \"*.example.org\"; another one gets 421. Empty: any."},
     {"secure", kBoolean, "false", "Visitors come by TLS, through a server in front."},
     {"reactors", kInteger, "1", "Threads that hold the connections and answer hits."},
     {"workers", kInteger, "16", "Threads that render."},
@@ -53,10 +55,24 @@ constexpr SettingSpec kHttp[] = {
 
 constexpr std::int64_t kAnyCount = 1'000'000'000;
 
+std::vector<std::string> hostNames(const Checked& table) {
+  std::vector<std::string> names = table.settings().texts("hosts");
+  for (const std::string& name : names) {
+    const std::string_view rest = std::string_view(name).substr(name.starts_with("*.") ? 2 : 0);
+    if (rest.empty() || rest.find_first_of("*:/ ") != rest.npos) {
+      table.problem("hosts", "'" + name +
+                                 "' is no host name: write \"example.org\" without a port, or "
+                                 "\"*.example.org\" for all below it");
+    }
+  }
+  return names;
+}
+
 void applyHttp(const Checked& table, Config& config) {
   http::ServerOptions& http = config.http;
   http.host = table.settings().text("address");
   http.port = table.number<std::uint16_t>("port", 0, 65535);
+  http.hosts = hostNames(table);
   http.secure = table.settings().boolean("secure");
   http.reactors = table.number<unsigned>("reactors", 1, 256);
   http.workers = table.number<unsigned>("workers", 1, 4096);

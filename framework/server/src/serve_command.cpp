@@ -4,6 +4,7 @@
 #include <Poco/Util/ServerApplication.h>
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <iostream>
 
@@ -53,6 +54,16 @@ json answerSupervisor(const json& question, ManagementBackend& backend) try {
   return {{"error", "unknown question"}};
 } catch (const std::exception& e) {
   return {{"error", e.what()}};
+}
+
+/// A shell's usual limit of open files, 1,024, is for old programs that use select(): each may
+/// raise its own up to the hard limit, and a connection is a file.
+void allowManyFiles(Log& log) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == files.rlim_max) return;
+  files.rlim_cur = files.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &files) != 0)
+    log.write(LogLevel::warning, "the limit of open files could not be raised: ulimit -n");
 }
 
 /// The program as Poco's server application: its layered configuration shows what the file says, so
@@ -148,6 +159,7 @@ int serveCommand(const CommandLine& line, std::span<const std::string> arguments
   if (!config) return kCannotStart;
   auto log = Log::open(config->log);
   if (!log) return cannotStart(log.error().message);
+  allowManyFiles(**log);
   ServeApplication application(line, arguments, std::move(*config), **log);
   // Poco reads options of its own from the command line; ours are read already.
   return application.run(std::vector<std::string>{"larder"});

@@ -85,7 +85,7 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
   if (!made || !made->head.empty() || !site_.options().finish) return value;
   Page page = *made;
   page.last_modified = site_.options().clock->wall();
-  site_.options().finish(page);
+  site_.options().finish(page, recorder.isPrivate());
   return page;
 }
 

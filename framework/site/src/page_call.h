@@ -16,6 +16,10 @@ class PageCall final : public Call {
     value,  ///< what the view returns
     json,   ///< a page with the JSON text of what the view returns
   };
+  /// As the view is expected to answer over HTTP, from what it answered before.
+  [[nodiscard]] static Form formOverHttp(const Route& route) noexcept {
+    return route.memory->yields_document.load(std::memory_order_relaxed) ? Form::json : Form::value;
+  }
   PageCall(Site& site, RequestState& state, std::shared_ptr<const Route> route,
            Document arguments = {}, Form form = Form::value);
 

@@ -34,6 +34,9 @@ struct ViewMemory {
   LearnedInputs inputs;
   Counters counters;
   std::atomic<std::size_t> renders{0};
+  /// It has answered with a document: over HTTP its JSON form is asked for at once, so that a hit
+  /// is one look-up.
+  std::atomic<bool> yields_document{false};
 };
 
 struct Route {

@@ -315,12 +315,8 @@ bool Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
   if (state.parse() != cache::ParamStatus::ok || state.needsSession(binding.inputs->known()))
     return false;
   const auto deadline = options_.clock->monotonic();
-  PageCall call(*this, state, route);
+  PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
   auto answer = engine_.tryHit(call, deadline);
-  if (answer && !answer->entry->value.page()) {
-    PageCall json(*this, state, route, {}, PageCall::Form::json);
-    answer = engine_.tryHit(json, deadline);
-  }
   if (!answer || !answer->entry->value.page()) return false;
   fill(reply, std::move(*answer), *route);
   return true;
@@ -418,9 +414,10 @@ void Site::authorise(RequestState& state, const std::string& permission, const M
 
 void Site::serveView(RequestState& state, const RoutePtr& route, CallContext& context,
                      Reply& reply) {
-  PageCall call(*this, state, route);
+  PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
   auto answer = engine_.call(call, context, nullptr);
   if (!answer.entry->value.page()) {
+    route->memory->yields_document.store(true, std::memory_order_relaxed);
     PageCall json(*this, state, route, {}, PageCall::Form::json);
     answer = engine_.call(json, context, nullptr);
   }
@@ -446,7 +443,7 @@ void Site::serveAction(RequestState& state, const Route& route, CallContext& con
     }
   }
   if (!action_context.setCookie().empty()) page.setHeader("Set-Cookie", action_context.setCookie());
-  fillPage(reply, std::move(page));
+  fillPage(reply, std::move(page), true);
 }
 
 void Site::fill(Reply& reply, Answer answer, const Route& route) const {
@@ -464,8 +461,8 @@ void Site::fill(Reply& reply, Answer answer, const Route& route) const {
   reply.entry = std::move(answer.entry);
 }
 
-void Site::fillPage(Reply& reply, Page page) const {
-  if (options_.finish) options_.finish(page);
+void Site::fillPage(Reply& reply, Page page, bool is_private) const {
+  if (options_.finish) options_.finish(page, is_private);
   reply.page = std::make_shared<const Page>(std::move(page));
 }
 

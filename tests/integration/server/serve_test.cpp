@@ -183,10 +183,10 @@ class Load {
 };
 
 TEST_F(Serve, FaultA13_DrainsUnderLoad) {
-  constexpr int kCycles = 10;
-  for (int i = 0; i < kCycles; ++i) {
+  const int cycles = test::countFrom("LARDER_TEST_CYCLES", 10);
+  for (int i = 0; i < cycles; ++i) {
     testing::Process server = serve();
-    Load load(port_, 16);
+    Load load(port_, 64);
     ASSERT_TRUE(eventually([&] { return load.answers() > 50; }));
     server.signal(SIGTERM);
     ASSERT_EQ(server.wait(5'000), 0) << server.output();

@@ -127,6 +127,24 @@ TEST(PageHead, CompressingCanBeSwitchedOff) {
   EXPECT_EQ(finished(pageOf(kLongText), {.compress = false}).gzip, "");
 }
 
+TEST(PageHead, AStoredPageGetsTheSameHeadsFromItsOwnTagAndGzip) {
+  const Page page = finished(pageOf(kLongText));
+  Page stored = page;
+  stored.head.clear();
+  stored.gzip_head.clear();
+  ASSERT_TRUE(finishStoredPage(stored));
+  EXPECT_EQ(stored.head, page.head);
+  EXPECT_EQ(stored.gzip_head, page.gzip_head);
+  EXPECT_EQ(stored.gzip, page.gzip);
+}
+
+TEST(PageHead, AStoredPageThatWasNotCompressedStaysSo) {
+  Page stored = finished(pageOf(kLongText), {.compress = false});
+  ASSERT_TRUE(finishStoredPage(stored));
+  EXPECT_EQ(stored.gzip, "");
+  EXPECT_EQ(stored.gzip_head, "");
+}
+
 TEST(PageHead, JsonAndSvgAreText) {
   EXPECT_NE(finished(pageOf(kLongText, "application/json")).gzip, "");
   EXPECT_NE(finished(pageOf(kLongText, "image/svg+xml")).gzip, "");

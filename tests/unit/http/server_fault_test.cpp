@@ -296,6 +296,24 @@ struct Flood {
   int status;
 };
 
+TEST(ServerFault, FaultA10_ARequestForAnotherHostIsMisdirected) {
+  TestServer server([](ServerOptions& options) { options.hosts = {"good", "*.good.example"}; });
+  const auto status = [&server](const std::string& target, const std::string& host) {
+    RawClient client(server.port());
+    client.send("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n");
+    const auto answer = client.receive();
+    return answer ? answer->status : 0;
+  };
+  for (const auto* host : {"good", "GOOD:8080", "www.good.example"})
+    EXPECT_EQ(status("/hit", host), 200) << host;
+  for (const auto* host : {"other", "good.example", "notgood", "www.good.example.org"})
+    EXPECT_EQ(status("/hit", host), 421) << host;
+  // The target decides, whatever Host says.
+  EXPECT_EQ(status("http://other/hit", "good"), 421);
+  EXPECT_EQ(status("http://good/hit", "other"), 200);
+  EXPECT_EQ(server.handler.handled, 0);
+}
+
 TEST(ServerFault, FaultA12_FloodsAreRefusedWithoutBeingKept) {
   TestServer server([](ServerOptions& options) { options.linger_deadline = 50; });
   const std::string letters(1 << 16, 'a');

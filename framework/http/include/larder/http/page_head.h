@@ -37,6 +37,10 @@ struct PageHeadOptions {
 /// the header, when the page has one that must not be sent.
 Result<> finishPage(Page& page, const PageHeadOptions& options = {});
 
+/// For a page that comes from a shared store with its etag and gzip: derives the heads alone.
+/// Compressing and hashing it again would cost more than the round trip.
+Result<> finishStoredPage(Page& page);
+
 /// Entity tag of one form of a page, quotes included; empty when the page has none. The forms have
 /// different tags, since they are different bytes (RFC 9110, 8.8.3.3).
 class PageTag {

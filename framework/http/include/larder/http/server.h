@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "larder/clock.h"
 #include "larder/http/handler.h"
@@ -55,6 +56,9 @@ struct ServerOptions {
   /// Bytes of incomplete messages in all; past it 503.
   std::size_t input_budget = 256UL * 1024 * 1024;
 
+  /// The names that are this server's, in lower case, without a port: "example.org",
+  /// "*.example.org" for all below it. A request for another one gets 421. Empty: any.
+  std::vector<std::string> hosts;
   /// Clients reach the server by TLS (told to handlers).
   bool secure = false;
   ParserLimits limits;

@@ -48,8 +48,8 @@ struct SiteOptions {
   const Clock* clock = nullptr;
   Executor* executor = nullptr;
   std::function<void(LogLevel, std::string_view)> log;
-  /// Derives etag, head lines and gzip of a page when it is made.
-  std::function<void(Page&)> finish;
+  /// Derives etag, head lines and gzip of a page when it is made; `is_private`: of one visitor.
+  std::function<void(Page&, bool is_private)> finish;
   Millis request_timeout = 30'000;  ///< ms, for a whole tree of renders
   Millis cache_timeout = 100;       ///< ms that a look-up on a worker may take in all
 };
@@ -142,7 +142,7 @@ class Site {
   void authorise(RequestState& state, const std::string& permission, const Mount& mount,
                  std::string_view path);
   void fill(Reply& reply, Answer answer, const Route& route) const;
-  void fillPage(Reply& reply, Page page) const;
+  void fillPage(Reply& reply, Page page, bool is_private = false) const;
   void fillError(Reply& reply, int status, std::string_view message) const;
   void fail(RequestState& state, Reply& reply, std::string_view what) noexcept;
 

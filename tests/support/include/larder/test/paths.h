@@ -13,4 +13,8 @@ std::string serverBinary();  // bin/larder of this build
 std::string pluginDir();     // the built plugins, <name>.so
 std::string appDir();        // the built app modules, <name>.so
 
+/// How often a test repeats what it does: `normally`, or the number in an environment variable, for
+/// long runs.
+int countFrom(const char* variable, int normally);
+
 }  // namespace larder::test
