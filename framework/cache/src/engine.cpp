@@ -187,9 +187,13 @@ Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint
     }
     return Use::fresh;
   }
-  if (verdict == Verdict::soft) miss = Outcome::miss_changed;
-  if (now < entry.lifetime.stale_until) return Use::stale;
-  return now < entry.lifetime.error_until ? Use::if_error : Use::none;
+  // What was softly invalidated is stale before its time, which allows no more than that time does.
+  const bool soft = verdict == Verdict::soft;
+  const bool stale = !soft || policy.stale_while_revalidate > 0;
+  if (soft) miss = Outcome::miss_changed;
+  if (stale && now < entry.lifetime.stale_until) return Use::stale;
+  const bool if_error = stale || policy.stale_if_error > 0;
+  return if_error && now < entry.lifetime.error_until ? Use::if_error : Use::none;
 }
 
 Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint64_t limit,
@@ -209,15 +213,18 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
   return found;
 }
 
+Millis Engine::freshFor(const CacheEntry& entry) const noexcept {
+  const auto until = entry.lifetime.fresh_until;
+  return until == kForever ? kForever : std::max<Millis>(until - clock_.monotonic(), 0);
+}
+
 Answer Engine::serve(const Call& call, Found& found, Recorder* parent) noexcept {
   const auto& target = call.target();
   Answer answer;
   answer.stored = true;
   answer.stale = found.use == Use::stale;
-  const auto now = clock_.monotonic();
   if (parent) {
-    const auto until = found.entry->lifetime.fresh_until;
-    parent->merge(*found.entry, until == kForever ? kForever : std::max<Millis>(until - now, 0));
+    parent->merge(*found.entry, freshFor(*found.entry));
     if (answer.stale) parent->usedStale();
   }
   answer.outcome = answer.stale ? Outcome::hit_stale : Outcome::hit;
@@ -311,9 +318,7 @@ std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallConte
   if (verdict != Verdict::valid && !new_enough && !planted(Fault::l16_followers_arrival))
     return std::nullopt;
   if (parent) {
-    const auto until = entry.lifetime.fresh_until;
-    parent->merge(entry,
-                  until == kForever ? kForever : std::max<Millis>(until - clock_.monotonic(), 0));
+    parent->merge(entry, freshFor(entry));
   }
   count(target, Outcome::coalesced);
   Answer answer;
@@ -352,7 +357,10 @@ Answer Engine::renderAndStore(Call& call, CallContext& context, Recorder* parent
     throw;
   }
   if (landing) landing->deliver(rendered, clock_.monotonic());
-  if (parent) parent->merge(recorder);
+  if (parent) {
+    parent->merge(recorder);
+    if (!bypass) parent->limitMaxAge(freshFor(*rendered.entry));
+  }
   Answer answer;
   answer.entry = EntryRef(rendered.entry);
   answer.outcome = found.miss;

@@ -213,6 +213,35 @@ TEST_F(EngineTest, Semantics21_SoftInvalidationServesStaleHardDoesNot) {
   EXPECT_EQ(ask(view).outcome, Outcome::miss_changed);
 }
 
+TEST_F(EngineTest, Semantics21_WithoutATimeToServeStaleASoftInvalidationIsAMiss) {
+  TestView view{"page", [](auto&, Recorder& r, auto&) {
+                  r.scope(tagScope("news"));
+                  return text("x");
+                }};
+  body(view);
+  change(tagScope("news"), Hardness::soft);
+  EXPECT_EQ(ask(view).outcome, Outcome::miss_changed);
+}
+
+TEST_F(EngineTest, AParentIsFreshNoLongerThanItsChildHoweverTheChildCame) {
+  Policy brief;
+  brief.max_age = 1000;
+  TestView child{"child", [](auto&, auto&, auto&) { return text("c"); }};
+  TestView parent{"parent", [&](CallContext& c, Recorder& r, auto&) {
+                    TestCall call(child, "/a", {}, brief, &manager);
+                    return text("p" + engine.call(call, c, &r).entry->value.page()->body);
+                  }};
+  body(parent);  // renders the child
+  clock.advance(1000);
+  EXPECT_EQ(ask(parent).outcome, Outcome::miss_expired);
+  body(child);
+  clock.advance(600);
+  change(viewScope("parent", "/a"));
+  body(parent);  // finds the child
+  clock.advance(400);
+  EXPECT_EQ(ask(parent).outcome, Outcome::miss_expired);
+}
+
 TEST_F(EngineTest, LedgerL19_AParentMadeOfAStaleChildIsNotStored) {
   policy.max_age = 1000;
   policy.stale_while_revalidate = 5000;

@@ -160,6 +160,7 @@ class Engine {
                            Deadline deadline, RequestMemo* memo) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
+  [[nodiscard]] Millis freshFor(const CacheEntry& entry) const noexcept;
   [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent) noexcept;
   [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
   [[nodiscard]] std::optional<Answer> follow(Flight& flight, const Call& call, CallContext& context,
