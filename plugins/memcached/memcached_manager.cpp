@@ -1,11 +1,7 @@
 #include "memcached_manager.h"
 
 #include <algorithm>
-#include <limits>
 #include <stdexcept>
-
-#include "commands.h"
-#include "multi_get.h"
 
 namespace larder::memcached {
 
@@ -21,11 +17,30 @@ std::int64_t inRange(const Settings& settings, const char* name, std::int64_t lo
   return value;
 }
 
+/// "USER PASSWORD" as memcached's text protocol takes it; empty: none.
+std::string readLogin(const Settings& settings) {
+  const std::string& user = settings.text("username");
+  const std::string& password = settings.text("password");
+  if (user.empty() && password.empty()) return {};
+  // memcached reads a password up to the next blank.
+  const auto readable = [](const std::string& text) {
+    return !text.empty() && text.size() <= 200 &&
+           std::none_of(text.begin(), text.end(), [](char c) { return c >= 0 && c <= 0x20; });
+  };
+  if (!readable(user) || !readable(password) || user.find(':') != std::string::npos) {
+    throw std::runtime_error(
+        "username, password: both or none, of 1 to 200 characters without blanks and control "
+        "characters, the name also without a colon");
+  }
+  return user + ' ' + password;
+}
+
 ServerOptions readOptions(const Settings& settings) {
   if (settings.boolean("binary")) {
     throw std::runtime_error(
         "binary: not offered. memcached's authors have deprecated that protocol, and a multi-get "
-        "over it takes up to 2.5 times as long; leave the setting out");
+        "over it takes up to 2.5 times as long; leave the setting out. Servers that ask for a "
+        "password: start them with -Y FILE instead of -S and set username and password here");
   }
   constexpr std::int64_t kHour = 3'600'000;
   ServerOptions options;
@@ -39,19 +54,27 @@ ServerOptions readOptions(const Settings& settings) {
   options.max_connections =
       static_cast<std::size_t>(inRange(settings, "max_connections", 1, 10'000, ""));
   options.max_item_size = settings.size("max_item_size");
+  options.login = readLogin(settings);
   return options;
 }
 
-std::vector<Endpoint> readServers(const Settings& settings) {
-  const auto addresses = parseServers(settings.texts("servers"));
-  if (!addresses) throw std::runtime_error(addresses.error().message);
+/// `others`: no server may be among them, too.
+std::vector<Endpoint> readServers(const Settings& settings, const char* setting,
+                                  const std::vector<std::shared_ptr<Server>>& others) {
+  const auto addresses = parseServers(settings.texts(setting));
+  if (!addresses) throw std::runtime_error(std::string(setting) + ": " + addresses.error().message);
   std::vector<Endpoint> endpoints;
   for (const ServerAddress& address : *addresses) {
     auto endpoint = resolve(address);
     if (!endpoint) throw std::runtime_error(endpoint.error().message);
     const auto same = [&](const Endpoint& other) { return other.name == endpoint->name; };
     if (std::any_of(endpoints.begin(), endpoints.end(), same)) {
-      throw std::runtime_error("servers: two of them are '" + endpoint->name + "'");
+      throw std::runtime_error(std::string(setting) + ": two of them are '" + endpoint->name + "'");
+    }
+    const auto same_server = [&](const auto& other) { return other->name() == endpoint->name; };
+    if (std::any_of(others.begin(), others.end(), same_server)) {
+      throw std::runtime_error(std::string(setting) + ": '" + endpoint->name +
+                               "' is among the servers, too; what fails with them is no mirror");
     }
     endpoints.push_back(std::move(*endpoint));
   }
@@ -64,21 +87,23 @@ bool isKey(std::string_view key) noexcept {
   return !key.empty() && key.size() <= 250 && std::all_of(key.begin(), key.end(), is_printable);
 }
 
+/// Whether a server has said nothing, as opposed to: no.
+bool isOutage(Reason reason) noexcept {
+  return reason == Reason::timeout || reason == Reason::unreachable || reason == Reason::breaker ||
+         reason == Reason::protocol;
+}
+
 }  // namespace
 
 MemcachedManager::MemcachedManager(Host& host, const Settings& settings)
     : host_(host),
       options_(readOptions(settings)),
-      endpoints_(readServers(settings)),
-      ring_(endpoints_) {
-  for (const Endpoint& endpoint : endpoints_) {
-    servers_.push_back(std::make_shared<Server>(host, endpoint, options_));
-  }
+      pool_(host, readServers(settings, "servers", {}), options_) {
+  if (!settings.texts("mirrors").empty())
+    mirrors_.emplace(host, readServers(settings, "mirrors", pool_.servers()), options_);
 }
 
-MemcachedManager::~MemcachedManager() {
-  for (const auto& server : servers_) server->stop();
-}
+MemcachedManager::~MemcachedManager() = default;
 
 Millis MemcachedManager::timeFor(Deadline deadline) const noexcept {
   if (deadline == kForever) return options_.timeout;
@@ -89,9 +114,10 @@ ByteLookup MemcachedManager::get(std::string_view key, Deadline deadline) noexce
   if (!isKey(key)) return {Status::error, {}, Reason::unsupported};
   const Millis time = timeFor(deadline);
   if (time == 0) return {Status::error, {}, Reason::timeout};
-  ByteLookup answer;
-  Ask ask{&serverOf(key), {&key, 1}, {&answer, 1}};
-  multiGet({&ask, 1}, Budget(time));
+  const Budget budget(time);
+  ByteLookup answer = pool_.get(key, budget);
+  if (answer.status == Status::error && mirrors_ && !budget.over())
+    answer = mirrors_->get(key, Budget(budget.pollTimeout()));
   return answer;
 }
 
@@ -99,84 +125,70 @@ void MemcachedManager::getMany(std::span<const std::string_view> keys, std::span
                                Deadline deadline) noexcept {
   const Millis time = timeFor(deadline);
   const Budget budget(time);
-  // The keys by server, in their order; those of one server lie together.
-  std::vector<std::vector<std::size_t>> places(servers_.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     out[i] = {};
     if (time == 0) out[i] = {Status::error, {}, Reason::timeout};
     if (!isKey(keys[i])) out[i] = {Status::error, {}, Reason::unsupported};
-    if (out[i].status != Status::error) places[ring_.serverOf(keys[i])].push_back(i);
   }
-  std::vector<std::string_view> sorted;
-  sorted.reserve(keys.size());
-  for (const auto& of_server : places) {
-    for (const auto place : of_server) sorted.push_back(keys[place]);
+  pool_.getMany(keys, out, budget);
+  if (!mirrors_ || budget.over()) return;
+  std::vector<std::size_t> places;
+  std::vector<std::string_view> unanswered;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (out[i].status != Status::error || out[i].reason == Reason::unsupported) continue;
+    places.push_back(i);
+    unanswered.push_back(keys[i]);
   }
-  std::vector<ByteLookup> answers(sorted.size());
-
-  std::vector<std::size_t> begin(servers_.size());
-  for (std::size_t s = 1; s < servers_.size(); ++s) begin[s] = begin[s - 1] + places[s - 1].size();
-  // Usually one round: each server is asked for all its keys at once.
-  for (std::size_t round = 0;; round += Ask::kMaxKeys) {
-    std::vector<Ask> asks;
-    for (std::size_t s = 0; s < servers_.size(); ++s) {
-      if (places[s].size() <= round) continue;
-      const std::size_t count = std::min(places[s].size() - round, Ask::kMaxKeys);
-      asks.push_back({servers_[s].get(), std::span(sorted).subspan(begin[s] + round, count),
-                      std::span(answers).subspan(begin[s] + round, count)});
-    }
-    if (asks.empty()) break;
-    multiGet(asks, budget);
-  }
-  std::size_t next = 0;
-  for (const auto& of_server : places) {
-    for (const auto place : of_server) out[place] = std::move(answers[next++]);
-  }
+  if (unanswered.empty()) return;
+  std::vector<ByteLookup> answers(unanswered.size());
+  mirrors_->getMany(unanswered, answers, Budget(budget.pollTimeout()));
+  for (std::size_t i = 0; i < places.size(); ++i) out[places[i]] = std::move(answers[i]);
 }
 
-Stored MemcachedManager::write(bool add, std::string_view key, std::string_view value, Millis ttl,
-                               Deadline deadline) noexcept {
+template <class Work>
+Stored MemcachedManager::change(std::string_view key, Deadline deadline, bool everywhere,
+                                Work&& work) noexcept {
+  if (!isKey(key)) return {false, Reason::unsupported};
   const Millis time = timeFor(deadline);
-  if (!isKey(key) || ttl <= 0) return {false, Reason::unsupported};
   if (time == 0) return {false, Reason::timeout};
   const Budget budget(time);
-  Server& server = serverOf(key);
-  if (value.size() > server.maxValue()) {
-    // Sent all the same, it would be refused after it had travelled, and so would be the next one.
-    if (!add) memcached::erase(server, key, budget);
-    // That may have made a new connection, and the server may take more than before.
-    if (value.size() > server.maxValue()) {
-      server.refused(Reason::too_large);
-      return {false, Reason::too_large};
-    }
-  }
-  return store(server, add ? Verb::add : Verb::set, key, value,
-               expiryFor(ttl, host_.clock().wall()), budget);
+  const Stored first = work(pool_, budget);
+  if (!mirrors_ || budget.over()) return first;
+  const bool said = first.ok || !isOutage(first.reason);
+  if (said && !everywhere) return first;
+  const Stored second = work(*mirrors_, Budget(budget.pollTimeout()));
+  return said ? first : second;
+}
+
+Stored MemcachedManager::write(Verb verb, std::string_view key, std::string_view value, Millis ttl,
+                               Deadline deadline) noexcept {
+  if (ttl <= 0) return {false, Reason::unsupported};
+  const std::int64_t expiry = expiryFor(ttl, host_.clock().wall());
+  return change(key, deadline, verb == Verb::set, [&](Pool& pool, const Budget& budget) {
+    return pool.store(verb, key, value, expiry, budget);
+  });
 }
 
 Stored MemcachedManager::put(std::string_view key, std::string_view value, Millis ttl,
                              Deadline deadline) noexcept {
-  return write(false, key, value, ttl, deadline);
+  return write(Verb::set, key, value, ttl, deadline);
 }
 
 Stored MemcachedManager::add(std::string_view key, std::string_view value, Millis ttl,
                              Deadline deadline) noexcept {
-  return write(true, key, value, ttl, deadline);
+  return write(Verb::add, key, value, ttl, deadline);
 }
 
 Stored MemcachedManager::release(std::string_view key, std::string_view expected,
                                  Deadline deadline) noexcept {
-  const Millis time = timeFor(deadline);
-  if (!isKey(key)) return {false, Reason::unsupported};
-  if (time == 0) return {false, Reason::timeout};
-  return memcached::release(serverOf(key), key, expected, Budget(time));
+  return change(key, deadline, false, [&](Pool& pool, const Budget& budget) {
+    return pool.release(key, expected, budget);
+  });
 }
 
 Stored MemcachedManager::erase(std::string_view key, Deadline deadline) noexcept {
-  const Millis time = timeFor(deadline);
-  if (!isKey(key)) return {false, Reason::unsupported};
-  if (time == 0) return {false, Reason::timeout};
-  return memcached::erase(serverOf(key), key, Budget(time));
+  return change(key, deadline, true,
+                [&](Pool& pool, const Budget& budget) { return pool.erase(key, budget); });
 }
 
 Stored MemcachedManager::clear(Deadline deadline) noexcept {
@@ -185,13 +197,22 @@ Stored MemcachedManager::clear(Deadline deadline) noexcept {
 }
 
 void MemcachedManager::distrust(std::string_view key) noexcept {
-  if (isKey(key)) serverOf(key).forgetIdle();
+  if (!isKey(key)) return;
+  pool_.distrust(key);
+  if (mirrors_) mirrors_->distrust(key);
 }
 
 std::size_t MemcachedManager::maxValueBytes() const noexcept {
-  std::size_t least = std::numeric_limits<std::size_t>::max();
-  for (const auto& server : servers_) least = std::min(least, server->maxValue());
-  return least;
+  return mirrors_ ? std::min(pool_.maxValue(), mirrors_->maxValue()) : pool_.maxValue();
+}
+
+std::vector<Server*> MemcachedManager::servers() const {
+  std::vector<Server*> all;
+  for (const auto& server : pool_.servers()) all.push_back(server.get());
+  if (mirrors_) {
+    for (const auto& server : mirrors_->servers()) all.push_back(server.get());
+  }
+  return all;
 }
 
 Stats MemcachedManager::stats() const noexcept {
@@ -220,23 +241,24 @@ Stats MemcachedManager::stats() const noexcept {
     stats.emplace_back(prefix + "latency_us_p99", latency.percentile(99));
   };
 
+  const std::vector<Server*> all_servers = servers();
   Latency all;
   std::uint64_t connections = 0;
   std::uint64_t open = 0;
-  for (const auto& server : servers_) {
+  for (Server* server : all_servers) {
     server->latency().addTo(all);
     connections += server->connections();
     open += server->breakerOpen() ? 1 : 0;
   }
   for (const auto& [name, counter] : kColumns) {
     std::uint64_t sum = 0;
-    for (const auto& server : servers_) sum += (server->counts().*counter).load();
+    for (Server* server : all_servers) sum += (server->counts().*counter).load();
     stats.emplace_back(name, sum);
   }
   stats.emplace_back("connections", connections);
   stats.emplace_back("breakers_open", open);
   addLatency("", all);
-  for (const auto& server : servers_) {
+  for (Server* server : all_servers) {
     const std::string prefix = server->name() + " ";
     for (const auto& [name, counter] : kColumns) {
       stats.emplace_back(prefix + name, (server->counts().*counter).load());
@@ -250,7 +272,7 @@ Stats MemcachedManager::stats() const noexcept {
 
 Health MemcachedManager::health() const noexcept {
   Health health;
-  for (const auto& server : servers_) {
+  for (const Server* server : servers()) {
     const std::string trouble = server->trouble();
     if (trouble.empty()) continue;
     health.ok = false;
@@ -263,7 +285,7 @@ Health MemcachedManager::health() const noexcept {
 std::vector<MemcachedManager::ServerStats> MemcachedManager::serverStats(
     Deadline deadline) noexcept {
   std::vector<ServerStats> all;
-  for (const auto& server : servers_) {
+  for (Server* server : servers()) {
     const Millis time = timeFor(deadline);
     all.push_back({server->name(), {}});
     if (time > 0) all.back().stats = memcached::serverStats(*server, Budget(time));

@@ -3,7 +3,9 @@
 // - Every operation ends within `timeout`, whatever servers do, and within the caller's deadline.
 // - hit, miss and error are exact: a miss is the word of a server that is well.
 // - A server that fails is left alone by all threads until a probe finds it well (breaker.h).
-// - Values stay where the ring puts them; a dead server's keys go to no other one.
+// - Values stay where the ring puts them; a dead server's keys go to no other one, unless there are
+//   mirrors: a second pool, which receives every store and is asked when the first one cannot say.
+//   What it holds may be older; that is the ledger's to judge.
 // - clear() is Reason::unsupported: validity is the ledger's, and flush_all would take other
 //   people's values along. Nothing here ever sends it.
 //
@@ -15,19 +17,17 @@
 // Thread-safe. Not to be used on both sides of a fork().
 #pragma once
 
-#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "budget.h"
 #include "larder/cache.h"
 #include "larder/host.h"
 #include "larder/settings.h"
-#include "ring.h"
-#include "server.h"
+#include "pool.h"
 
 namespace larder::memcached {
 
@@ -63,19 +63,21 @@ class MemcachedManager final : public ByteCache {
   [[nodiscard]] std::vector<ServerStats> serverStats(Deadline deadline) noexcept;
 
  private:
-  [[nodiscard]] Server& serverOf(std::string_view key) const noexcept {
-    return *servers_[ring_.serverOf(key)];
-  }
   /// What is left of the timeout by the deadline, ms; 0 when that has passed.
   [[nodiscard]] Millis timeFor(Deadline deadline) const noexcept;
-  Stored write(bool add, std::string_view key, std::string_view value, Millis ttl,
+  /// Does `work` on the pool and, if that could not be done there, on the mirrors in what is left
+  /// of the time; `everywhere`, on both in any case.
+  template <class Work>
+  Stored change(std::string_view key, Deadline deadline, bool everywhere, Work&& work) noexcept;
+  Stored write(Verb verb, std::string_view key, std::string_view value, Millis ttl,
                Deadline deadline) noexcept;
+  /// Of both pools.
+  [[nodiscard]] std::vector<Server*> servers() const;
 
   Host& host_;
   const ServerOptions options_;
-  const std::vector<Endpoint> endpoints_;
-  const Ring ring_;
-  std::vector<std::shared_ptr<Server>> servers_;
+  Pool pool_;
+  std::optional<Pool> mirrors_;
 };
 
 }  // namespace larder::memcached

@@ -179,16 +179,39 @@ std::unique_ptr<Connection> Server::open(const Budget& budget,
   return connection;
 }
 
+/// The text protocol's own way: the first command stores "USER PASSWORD" under any key.
+/// https://github.com/memcached/memcached/blob/master/doc/protocol.txt, "Authentication"
+bool Server::logIn(Connection& connection, const Budget& budget,
+                   Connection::Failure& failure) noexcept {
+  if (options_.login.empty()) return true;
+  const std::string command =
+      "set login 0 0 " + std::to_string(options_.login.size()) + "\r\n" + options_.login + "\r\n";
+  iovec request{const_cast<char*>(command.data()), command.size()};
+  failure = {connection.send({&request, 1}, budget), "while it was sent the login"};
+  if (failure.reason != Reason::none) return false;
+  std::string_view line;
+  if (!connection.readLine(line, budget, failure.reason)) return false;
+  if (line == "STORED") return true;
+  failure = {Reason::protocol,
+             "it does not accept username and password: '" + printable(line) + "'"};
+  return false;
+}
+
 bool Server::greet(Connection& connection, const Budget& budget,
                    Connection::Failure& failure) noexcept {
   static constexpr std::string_view kGreeting = "version\r\nstats settings\r\n";
   static constexpr std::string_view kItemSize = "STAT item_size_max ";
+  if (!logIn(connection, budget, failure)) return false;
   iovec request{const_cast<char*>(kGreeting.data()), kGreeting.size()};
   failure = {connection.send({&request, 1}, budget), "while it was asked for its version"};
   if (failure.reason != Reason::none) return false;
 
   std::string_view line;
   if (!connection.readLine(line, budget, failure.reason)) return false;
+  if (line == "CLIENT_ERROR unauthenticated") {
+    failure = {Reason::protocol, "it wants a login: set username and password"};
+    return false;
+  }
   if (!line.starts_with("VERSION ")) {
     failure = {Reason::protocol,
                "it is no memcached or has too many connections; asked for its "

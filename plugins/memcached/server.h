@@ -3,9 +3,9 @@
 //
 // A connection is made when a thread needs one and none is idle, belongs to that thread until the
 // operation is over, and is closed after an error or when nobody used it for a while. A new one is
-// believed only after it has answered "version"; "stats settings" tells how large a value may be,
-// and tells so again after a restart with another limit, because every connection is a new one
-// then.
+// believed only after it has answered "version", with a login before it if there is one; "stats
+// settings" tells how large a value may be, and tells so again after a restart with another limit,
+// because every connection is a new one then.
 //
 // Thread-safe. Made by make_shared: background work keeps it alive. The host outlives it.
 #pragma once
@@ -39,6 +39,7 @@ struct ServerOptions {
   Millis max_probe = 5'000;
   std::size_t max_item_size = std::size_t{1} << 30;  ///< whatever the server says
   std::size_t max_connections = 64;
+  std::string login = {};  ///< "USER PASSWORD"; empty: none
 };
 
 /// Errors are told apart as the API tells them.
@@ -126,6 +127,8 @@ class Server : public std::enable_shared_from_this<Server> {
  private:
   void giveBack(std::unique_ptr<Connection> connection) noexcept;
   void closedOne() noexcept;
+  [[nodiscard]] bool logIn(Connection& connection, const Budget& budget,
+                           Connection::Failure& failure) noexcept;
   [[nodiscard]] bool greet(Connection& connection, const Budget& budget,
                            Connection::Failure& failure) noexcept;
   [[nodiscard]] std::unique_ptr<Connection> open(const Budget& budget,

@@ -8,6 +8,10 @@ namespace larder::memcached {
 inline constexpr SettingSpec kSettings[] = {
     {"servers", SettingType::texts, "[\"127.0.0.1:11211\"]",
      "\"host:port\", \"[IPv6]:port\" or \"/socket\", each with \"?weight\" if it is not 1."},
+    {"mirrors", SettingType::texts, "[]",
+     "More servers, written alike: they receive every store and are asked when the others fail."},
+    {"username", SettingType::text, "", "Of servers that were started with -Y."},
+    {"password", SettingType::text, "", "Of that user."},
     {"timeout", SettingType::duration, "50ms", "The longest that a request waits for the servers."},
     {"connect_timeout", SettingType::duration, "50ms",
      "The longest that making a connection may take of it."},

@@ -95,8 +95,8 @@ class Check {
       auto given = manager.plugin.find(spec.name);
       if (given == manager.plugin.end() && spec.alias) given = manager.plugin.find(spec.alias);
       // What nobody needs to see is not shown.
-      const bool secret =
-          std::string_view(spec.name) == "secret" && !settings->text("secret").empty();
+      const std::string_view name = spec.name;
+      const bool secret = (name == "secret" || name == "password") && !settings->text(name).empty();
       table.row({spec.name, secret ? "(set)" : showSetting(spec, *settings),
                  given == manager.plugin.end() ? "default" : given->second.origin});
     }

@@ -94,7 +94,8 @@ Result<> MemcachedServer::launch() {
   auto started = Process::start("memcached", std::move(arguments), std::move(process));
   if (!started) return started.error();
   process_ = std::move(*started);
-  return process_->waitUntil([this] { return ask("version").starts_with("VERSION"); },
+  // One that wants a login answers, too, that it does.
+  return process_->waitUntil([this] { return !ask("version").empty(); },
                              "memcached on " + address_);
 }
 

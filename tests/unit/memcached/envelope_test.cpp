@@ -86,6 +86,23 @@ TEST_F(EnvelopeOnMemcached, Semantics15_AChunkedValueComesBackWhole) {
   EXPECT_EQ(found.entry->value.document().root().text(), large);
 }
 
+TEST_F(EnvelopeOnMemcached, Semantics15_APartThatWasEvictedMakesTheWholeAMiss) {
+  const auto cache =
+      over({.prefix = "test-", .name_space = "site", .compress_above = 64 << 20, .chunk = true});
+  ASSERT_TRUE(put(*cache, key_, Document::from(std::string(3'500'000, 'x'))).ok);
+  // Keys as the server lists them: "key=... exp=...".
+  const std::string dump = server_.ask("lru_crawler metadump all");
+  std::vector<std::string> keys;
+  for (auto at = dump.find("key="); at != std::string::npos; at = dump.find("key=", at + 1))
+    keys.push_back(dump.substr(at + 4, dump.find(' ', at) - at - 4));
+  ASSERT_EQ(keys.size(), 5u);
+  for (const auto& key : keys) {
+    ASSERT_TRUE(put(*cache, key_, Document::from(std::string(3'500'000, 'x'))).ok);
+    ASSERT_EQ(server_.ask("delete " + key), "DELETED\r\n");
+    EXPECT_EQ(cache->get(key_, kSoon).status, Status::miss);
+  }
+}
+
 TEST_F(EnvelopeOnMemcached, FaultA29_Semantics15_WithoutChunksALargeValueReplacesTheOldByNothing) {
   put(*cache_, key_, Document::from("v1"));
   std::string noise(3 << 20, '\0');
