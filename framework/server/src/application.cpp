@@ -234,6 +234,8 @@ class Application::Impl final : public ManagementBackend {
     if (!after) return after.error();
     auto mounts = apps_.load(config.apps);
     if (!mounts) return mounts.error();
+    for (const std::string& warning : warnOfIdleRules(config.rules, *mounts))
+      log_.write(LogLevel::warning, warning);
     const auto rules = std::make_shared<const RuleSet>(config.rules);
     auto configured = site_->configure(
         {.mounts = std::move(*mounts), .registry = (*after)->registry, .rules = rules});

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <utility>
 
+#include "larder/cache/suggest.h"
 #include "larder/key.h"
 
 namespace larder::server {
@@ -39,7 +40,40 @@ std::shared_ptr<const site::AppDefinition> share(site::AppDefinition definition,
   return {both, &both->second};
 }
 
+bool mayCover(std::string_view pattern, std::string_view mount) {
+  const std::string_view root = rootOfPattern(pattern);
+  return isAtOrBelow(root, mount) || (root != pattern && isAtOrBelow(mount, root));
+}
+
+/// Why the rule matches nothing; empty if it may match something.
+std::string idleReason(const Rule& rule, const std::vector<site::Mount>& mounts) {
+  std::vector<std::string_view> paths;
+  std::vector<std::string_view> views;
+  bool is_mounted = false;
+  for (const site::Mount& mount : mounts) {
+    paths.push_back(mount.path);
+    if (!mayCover(rule.pattern, mount.path)) continue;
+    is_mounted = true;
+    for (const site::ViewDefinition& view : mount.app->views) views.push_back(view.name);
+  }
+  if (!is_mounted)
+    return "no app is mounted there" + didYouMean(rootOfPattern(rule.pattern), paths);
+  if (rule.view.empty() || std::ranges::find(views, rule.view) != views.end()) return {};
+  return "no view there is named '" + rule.view + "'" + didYouMean(rule.view, views);
+}
+
 }  // namespace
+
+std::vector<std::string> warnOfIdleRules(const std::vector<Rule>& rules,
+                                         const std::vector<site::Mount>& mounts) {
+  std::vector<std::string> warnings;
+  for (const Rule& rule : rules) {
+    if (const std::string reason = idleReason(rule, mounts); !reason.empty())
+      warnings.push_back(rule.origin + ": the rule for '" + rule.pattern +
+                         "' matches nothing: " + reason);
+  }
+  return warnings;
+}
 
 Result<std::vector<site::Mount>> AppLoader::load(const std::vector<AppConfig>& apps) {
   std::vector<Loaded> next;

@@ -174,6 +174,8 @@ class Check {
     AppLoader loader(libraries_, host);
     const auto mounts = loader.load(config_.apps);
     if (!mounts) return problem(mounts.error().message);
+    for (const std::string& warning : warnOfIdleRules(config_.rules, *mounts))
+      std::cerr << warning << '\n';
     if (mounts->empty()) return;
     std::cout << '\n';
     TextTable table({"APP AT", "VIEW", "OF", "KIND", "MANAGER", "FROM", "MAX_AGE", "FROM"});

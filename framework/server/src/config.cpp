@@ -243,7 +243,7 @@ class Builder {
   void checkManager(const Checked& checked, const Rule& rule) {
     std::vector<std::string_view> ids;
     bool reachable = false;
-    const std::string_view fixed = fixedPart(rule.pattern);
+    const std::string_view fixed = rootOfPattern(rule.pattern);
     for (const ManagerConfig& manager : config_.managers) {
       ids.push_back(manager.identity.id);
       if (rule.manager.empty() ? manager.identity.is_default : manager.identity.id == rule.manager)
@@ -274,20 +274,19 @@ class Builder {
     }
   }
 
-  /// "/a/b" of "/a/b/*/c".
-  static std::string_view fixedPart(std::string_view pattern) {
-    const auto star = pattern.find('*');
-    if (star == std::string_view::npos) return pattern;
-    const auto slash = pattern.rfind('/', star);
-    return slash == 0 || slash == std::string_view::npos ? "/" : pattern.substr(0, slash);
-  }
-
   const RawConfig& raw_;
   Config& config_;
   Problems& problems_;
 };
 
 }  // namespace
+
+std::string_view rootOfPattern(std::string_view pattern) {
+  const auto star = pattern.find('*');
+  if (star == std::string_view::npos) return pattern;
+  const auto slash = pattern.rfind('/', star);
+  return slash == 0 || slash == std::string_view::npos ? "/" : pattern.substr(0, slash);
+}
 
 Result<Override> parseOverride(std::string_view text) {
   const auto equals = text.find('=');

@@ -100,6 +100,28 @@ TEST_F(Commands, Semantics42_CheckShowsWhereEachSettingIsFrom) {
   }
 }
 
+TEST_F(Commands, Semantics42_ARuleThatMatchesNothingIsWarnedOf) {
+  configure(std::string(kFast) + "[[app]]\nmount = \"/handbook\"\nfolder = \"" + test::sourceDir() +
+            "/sample-app/handbook\"\n"
+            "[[rule]]\npath = \"/handbook/**\"\nview = \"page\"\n"
+            "[[rule]]\npath = \"/handbok/**\"\n"
+            "[[rule]]\npath = \"/**\"\nview = \"lisitng\"\n");
+  const Finished finished = run({"check", conf_});
+  EXPECT_EQ(finished.status, 0) << finished.output;
+  const auto says = [&](const std::string& text) {
+    return finished.output.find(text) != std::string::npos;
+  };
+  EXPECT_TRUE(
+      says("the rule for '/handbok/**' matches nothing: no app is mounted there; did you "
+           "mean '/handbook'?"))
+      << finished.output;
+  EXPECT_TRUE(
+      says("the rule for '/**' matches nothing: no view there is named 'lisitng'; did you "
+           "mean 'listing'?"))
+      << finished.output;
+  EXPECT_FALSE(says("the rule for '/handbook/**'")) << finished.output;
+}
+
 TEST_F(Commands, CheckOfAWrongFileEndsWithItsMessage) {
   configure("[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\nmax_size = 5\n");
   const Finished finished = run({"check", conf_});

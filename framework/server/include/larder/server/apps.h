@@ -60,4 +60,9 @@ class AppLoader {
   std::vector<Loaded> loaded_;
 };
 
+/// One warning for each rule that can match nothing: no app is mounted where its pattern leads, or
+/// none of those has the view that it names. Pure.
+[[nodiscard]] std::vector<std::string> warnOfIdleRules(const std::vector<Rule>& rules,
+                                                       const std::vector<site::Mount>& mounts);
+
 }  // namespace larder::server

@@ -109,6 +109,9 @@ Result<Config> loadConfig(const std::string& file, std::span<const Override> ove
 Result<Config> parseConfig(std::string_view text, const std::string& file,
                            std::span<const Override> overrides);
 
+/// The folder that all paths of a rule's pattern are at or below: "/a/b" of "/a/b/*/c".
+[[nodiscard]] std::string_view rootOfPattern(std::string_view pattern);
+
 /// The value of `spec` in `settings`, as the file would write it.
 [[nodiscard]] std::string showSetting(const SettingSpec& spec, const Settings& settings);
 
