@@ -20,6 +20,7 @@
 #include "larder/site/state.h"
 #include "larder/site/store.h"
 #include "report.h"
+#include "running_settings.h"
 
 namespace larder::server {
 namespace {
@@ -28,14 +29,6 @@ using nlohmann::json;
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 constexpr Millis kTick = 1'000;
-
-std::vector<std::string> foldersOr(const std::vector<std::filesystem::path>& folders,
-                                   std::string_view kind) {
-  std::vector<std::string> names;
-  for (const auto& folder : folders) names.push_back(folder.string());
-  if (names.empty()) names.push_back(installedModules(kind).string());
-  return names;
-}
 
 ThreadPool::Options poolOptions(const Config& config) {
   return {.threads = config.background_threads, .name = "larder-back"};
@@ -56,15 +49,6 @@ site::StoreOptions storeOptions(const Config& config, const Clock& clock, Execut
   options.snapshot_limit = std::max(options.snapshot_limit, 2 * config.request_timeout);
   options.max_snapshots = std::max(
       options.max_snapshots, config.http.workers + config.background_threads + std::size_t{8});
-  return options;
-}
-
-site::StateOptions stateOptions(const Config& config, const Clock& clock, LogFunction log) {
-  site::StateOptions options;
-  options.data_dir = config.data;
-  options.clock = &clock;
-  options.log = std::move(log);
-  options.writer_wait = config.store.writer_wait;
   return options;
 }
 
@@ -98,8 +82,8 @@ class Application::Impl final : public ManagementBackend {
         started_(clock.monotonic()),
         executor_(clock, poolOptions(config_)),
         app_host_(clock, executor_, log),
-        plugins_(foldersOr(config_.plugin_folders, "plugins")),
-        libraries_(foldersOr(config_.app_folders, "apps")),
+        plugins_(moduleFolders(config_.plugin_folders, "plugins")),
+        libraries_(moduleFolders(config_.app_folders, "apps")),
         managers_factory_({.plugins = plugins_,
                            .clock = clock,
                            .executor = executor_,
@@ -242,6 +226,7 @@ class Application::Impl final : public ManagementBackend {
     if (!configured) return configured;
     configured_apps_ = config.apps;
     configured_rules_ = rules;
+    configured_changes_ = config.changes;
     {
       const std::lock_guard managers_lock(managers_mutex_);
       managers_ = *after;
@@ -292,9 +277,20 @@ class Application::Impl final : public ManagementBackend {
                  "what replaced managers held is not invalidated: " + seq.error().message);
   }
 
+  /// Rule 41: what `larder config set` wrote holds in every process within a second or two.
+  void noticeChangedSettings() {
+    const std::uint64_t version = state_->version();
+    if (version == state_version_) return;
+    state_version_ = version;
+    const std::lock_guard lock(configure_mutex_);
+    if (options_.settings_changed && runningSettings(*state_) != configured_changes_)
+      options_.settings_changed();
+  }
+
   void tick() {
     site_->maintain();
     refreshApps();
+    noticeChangedSettings();
     if (++ticks_ % 60 == 0) state_->maintain();
     executor_.postAt(clock_.monotonic() + kTick, [this] { tick(); });
   }
@@ -323,10 +319,11 @@ class Application::Impl final : public ManagementBackend {
   AppLoader apps_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<site::State> state_;
-  /// One reload at a time, of the configuration or of an app's files; guards the next two.
+  /// One reload at a time, of the configuration or of an app's files; guards the next three.
   std::mutex configure_mutex_;
   std::vector<AppConfig> configured_apps_;
   std::shared_ptr<const RuleSet> configured_rules_;
+  std::vector<Override> configured_changes_;
   mutable std::mutex managers_mutex_;
   std::shared_ptr<const ManagerSet> managers_;
   std::unique_ptr<Engine> engine_;
@@ -334,6 +331,7 @@ class Application::Impl final : public ManagementBackend {
   std::unique_ptr<http::SiteHandler> handler_;
   std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<http::Server> server_;
+  std::uint64_t state_version_ = 0;
   std::uint64_t ticks_ = 0;
 };
 
@@ -360,10 +358,16 @@ ManagementBackend& Application::management() noexcept {
   return *impl_;
 }
 
-std::filesystem::path installedModules(std::string_view kind) {
-  std::error_code ignored;
-  const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  return program.parent_path().parent_path() / "lib" / "larder" / kind;
+std::vector<std::string> moduleFolders(const std::vector<std::filesystem::path>& configured,
+                                       std::string_view kind) {
+  std::vector<std::string> names;
+  for (const auto& folder : configured) names.push_back(folder.string());
+  if (names.empty()) {
+    std::error_code ignored;
+    const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    names.push_back(program.parent_path().parent_path() / "lib" / "larder" / kind);
+  }
+  return names;
 }
 
 }  // namespace larder::server

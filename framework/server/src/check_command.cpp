@@ -17,14 +17,6 @@
 namespace larder::server {
 namespace {
 
-std::vector<std::string> namesOf(const std::vector<std::filesystem::path>& folders,
-                                 std::string_view kind) {
-  std::vector<std::string> names;
-  for (const auto& folder : folders) names.push_back(folder.string());
-  if (names.empty()) names.push_back(installedModules(kind).string());
-  return names;
-}
-
 /// A path that the pattern covers and that only patterns at least as wide cover too.
 std::string sampleOf(std::string_view pattern) {
   std::string path;
@@ -37,8 +29,8 @@ class Check {
  public:
   explicit Check(const Config& config)
       : config_(config),
-        plugins_(namesOf(config.plugin_folders, "plugins")),
-        libraries_(namesOf(config.app_folders, "apps")),
+        plugins_(moduleFolders(config.plugin_folders, "plugins")),
+        libraries_(moduleFolders(config.app_folders, "apps")),
         rules_(config.rules) {}
 
   int run() {

@@ -45,6 +45,7 @@ constexpr OptionSpec kUserAdd[] = {
     {"--role", "ROLE", "A role; may be given several times.", true},
     {"--password-stdin", nullptr, "The password is the first line of standard input."}};
 constexpr OptionSpec kUserList[] = {kConfig, kOverride};
+constexpr OptionSpec kConfigChange[] = {kConfig, kOverride};
 constexpr OptionSpec kStats[] = {
     kConfig,
     kOverride,
@@ -57,6 +58,14 @@ constexpr CommandSpec kCommands[] = {
     {"serve", 1, 1, "CONF",
      "Serves the site. SIGTERM: finishes what runs, ends. SIGHUP: reads CONF again.", kServe},
     {"check", 1, 1, "CONF", "Prints what CONF comes to, and where each setting is from.", kCheck},
+    {"config diff", 0, 0, "", "Lists what was changed while running, beside what CONF says.",
+     kConfigChange},
+    {"config set", 2, 2, "KEY VALUE",
+     "Changes a setting while the server runs; KEY as after -D. It is kept in the data folder and\n"
+     "stays over restarts, until it is reverted.",
+     kConfigChange},
+    {"config revert", 1, 1, "KEY", "Takes a change back: what CONF says holds again.",
+     kConfigChange},
     {"import", 1, 1, "DIR",
      "Imports a folder of Markdown files; run again, it imports what has changed.", kImport},
     {"user add", 1, 1, "LOGIN", "Adds a user.", kUserAdd},
@@ -187,7 +196,7 @@ Result<CommandLine> parseCommandLine(std::span<const std::string> arguments) {
   if (name == "--help" || name == "-h") name = "help";
   if (name == "--version") name = "version";
   std::size_t words = 1;
-  if (name == "user" && arguments.size() > 1) {
+  if ((name == "user" || name == "config") && arguments.size() > 1) {
     name += ' ' + arguments[1];
     words = 2;
   }

@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "command_support.h"
+#include "running_settings.h"
 #include "signals.h"
 
 #ifndef LARDER_VERSION
@@ -19,11 +20,13 @@ int cannotStart(std::string_view message) {
   return kCannotStart;
 }
 
-std::optional<Config> configOf(const CommandLine& line) {
+std::string configFileOf(const CommandLine& line) {
   const bool is_argument = line.command == "serve" || line.command == "check";
-  auto config = loadConfig(
-      is_argument ? line.arguments.front() : line.value("-c").value_or("conf/larder.toml"),
-      line.overrides);
+  return is_argument ? line.arguments.front() : line.value("-c").value_or("conf/larder.toml");
+}
+
+std::optional<Config> configOf(const CommandLine& line) {
+  auto config = loadEffectiveConfig(configFileOf(line), line.overrides);
   if (config) return std::move(*config);
   cannotStart(config.error().message);
   return std::nullopt;
@@ -51,6 +54,9 @@ int runCommand(std::span<const std::string> arguments) {
   const std::string& command = line->command;
   if (command == "serve") return serveCommand(*line, arguments);
   if (command == "check") return checkCommand(*line);
+  if (command == "config diff") return configDiffCommand(*line);
+  if (command == "config set") return configSetCommand(*line);
+  if (command == "config revert") return configRevertCommand(*line);
   if (command == "import") return importCommand(*line);
   if (command == "user add") return userAddCommand(*line);
   if (command == "user list") return userListCommand(*line);

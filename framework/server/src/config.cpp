@@ -279,6 +279,50 @@ class Builder {
   Problems& problems_;
 };
 
+std::string quoted(const std::string& text) {
+  return '"' + text + '"';
+}
+
+std::string listed(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + quoted(text);
+  return '[' + list + ']';
+}
+
+std::string shown(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+/// As a file would write it.
+std::string written(const RawSetting& setting) {
+  struct Writer {
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(std::int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return shown(value); }
+    std::string operator()(const std::string& value) const { return quoted(value); }
+    std::string operator()(const std::vector<std::string>& value) const { return listed(value); }
+  };
+  return std::visit(Writer{}, setting.value);
+}
+
+std::vector<std::string_view> tableNames() {
+  std::vector<std::string_view> names;
+  for (const TableSchema& schema : tableSchemas()) names.emplace_back(schema.name);
+  return names;
+}
+
+Result<std::string> textOf(const std::string& file) {
+  std::error_code ignored;
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  if (in && std::filesystem::is_regular_file(file, ignored)) text << in.rdbuf();
+  if (!in || !std::filesystem::is_regular_file(file, ignored))
+    return Error{file + ": cannot be read; name the configuration file, like conf/larder.toml"};
+  return text.str();
+}
+
 }  // namespace
 
 std::string_view rootOfPattern(std::string_view pattern) {
@@ -298,10 +342,8 @@ Result<Override> parseOverride(std::string_view text) {
 
 Result<Config> parseConfig(std::string_view text, const std::string& file,
                            std::span<const Override> overrides) {
-  std::vector<std::string_view> names;
-  for (const TableSchema& schema : tableSchemas()) names.emplace_back(schema.name);
   Problems problems;
-  const RawConfig raw = readText(text, file, names, overrides, problems);
+  const RawConfig raw = readText(text, file, tableNames(), overrides, problems);
   Config config;
   config.file = file;
   Builder(raw, config, problems).build();
@@ -310,35 +352,40 @@ Result<Config> parseConfig(std::string_view text, const std::string& file,
 }
 
 Result<Config> loadConfig(const std::string& file, std::span<const Override> overrides) {
-  std::error_code ignored;
-  std::ifstream in(file, std::ios::binary);
-  std::ostringstream text;
-  if (in && std::filesystem::is_regular_file(file, ignored)) text << in.rdbuf();
-  if (!in || !std::filesystem::is_regular_file(file, ignored))
-    return Error{file + ": cannot be read; name the configuration file, like conf/larder.toml"};
-  return parseConfig(text.str(), file, overrides);
+  const auto text = textOf(file);
+  return text ? parseConfig(*text, file, overrides) : text.error();
+}
+
+Result<std::string> writtenValue(const std::string& file, std::span<const Override> overrides,
+                                 const std::string& key) {
+  const auto text = textOf(file);
+  if (!text) return text.error();
+  Problems problems;
+  RawConfig raw = readText(*text, file, tableNames(), overrides, problems);
+  if (!problems.none()) return problems.all();
+  const auto tables = tablesOf(key, raw);
+  if (!tables) return tables.error();
+  std::string values;
+  for (const RawTable* table : *tables) {
+    const auto setting = table->settings.find(key.substr(key.rfind('.') + 1));
+    values += (values.empty() ? "" : ", ") +
+              (setting == table->settings.end() ? "(default)" : written(setting->second));
+  }
+  return values;
 }
 
 std::string showSetting(const SettingSpec& spec, const Settings& settings) {
-  const auto quoted = [](const std::string& text) { return '"' + text + '"'; };
   switch (spec.type) {
     case SettingType::boolean:
       return settings.boolean(spec.name) ? "true" : "false";
     case SettingType::integer:
       return std::to_string(settings.integer(spec.name));
-    case SettingType::real: {
-      std::ostringstream text;
-      text << settings.real(spec.name);
-      return text.str();
-    }
+    case SettingType::real:
+      return shown(settings.real(spec.name));
     case SettingType::text:
       return quoted(settings.text(spec.name));
-    case SettingType::texts: {
-      std::string text;
-      for (const std::string& item : settings.texts(spec.name))
-        text += (text.empty() ? "" : ", ") + quoted(item);
-      return '[' + text + ']';
-    }
+    case SettingType::texts:
+      return listed(settings.texts(spec.name));
     case SettingType::duration:
       return quoted(formatDuration(settings.duration(spec.name)));
     case SettingType::size:

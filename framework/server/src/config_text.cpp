@@ -148,40 +148,13 @@ std::vector<RawTable*> named(std::vector<RawTable>& tables, std::string_view id_
 }
 
 void applyOverride(const Override& given, Reader& reader, RawConfig& raw, Problems& problems) {
-  const std::string origin = "-D " + given.key + '=' + given.value;
-  const auto first = given.key.find('.');
-  const auto last = given.key.rfind('.');
-  if (first == std::string::npos || last + 1 == given.key.size()) {
-    problems.add(origin, "a key is TABLE.KEY, manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY");
-    return;
-  }
-  const std::string_view key = given.key;
-  const std::string_view head = key.substr(0, first);
-  std::vector<RawTable*> targets;
-  if (head == "manager" || head == "app" || head == "rule") {
-    if (first == last) {
-      problems.add(origin, "say which one: manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY");
-      return;
-    }
-    const std::string_view id = key.substr(first + 1, last - first - 1);
-    targets = head == "app"    ? named(raw.apps, "mount", id)
-              : head == "rule" ? named(raw.rules, "path", id)
-                               : named(raw.managers, "id", id);
-    if (targets.empty()) {
-      problems.add(origin, "the file has no " + std::string(head) + " '" + std::string(id) + "'");
-      return;
-    }
-  } else if (const auto it = std::ranges::find(raw.tables, head, &RawTable::name);
-             it != raw.tables.end() && first == last) {
-    targets = {&*it};
-  } else {
-    std::vector<std::string_view> names{"manager", "app", "rule"};
-    for (const RawTable& table : raw.tables) names.push_back(table.name);
-    problems.add(origin, "unknown table '" + std::string(head) + "'" + didYouMean(head, names));
-    return;
-  }
-  for (RawTable* target : targets)
-    reader.put(*target, std::string(key.substr(last + 1)), overrideValue(given.value), origin);
+  const std::string origin =
+      given.origin.empty() ? "-D " + given.key + '=' + given.value : given.origin;
+  const auto targets = tablesOf(given.key, raw);
+  if (!targets) return problems.add(origin, targets.error().message);
+  for (RawTable* target : *targets)
+    reader.put(*target, given.key.substr(given.key.rfind('.') + 1), overrideValue(given.value),
+               origin);
 }
 
 }  // namespace
@@ -194,6 +167,29 @@ Error Problems::all() const {
   std::string text;
   for (const std::string& line : lines_) text += (text.empty() ? "" : "\n") + line;
   return {text};
+}
+
+Result<std::vector<RawTable*>> tablesOf(std::string_view key, RawConfig& raw) {
+  const auto first = key.find('.');
+  const auto last = key.rfind('.');
+  if (first == std::string_view::npos || last + 1 == key.size())
+    return Error{"a key is TABLE.KEY, manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY"};
+  const std::string_view head = key.substr(0, first);
+  if (head == "manager" || head == "app" || head == "rule") {
+    if (first == last)
+      return Error{"say which one: manager.ID.KEY, app.MOUNT.KEY or rule.PATH.KEY"};
+    const std::string_view id = key.substr(first + 1, last - first - 1);
+    auto targets = head == "app"    ? named(raw.apps, "mount", id)
+                   : head == "rule" ? named(raw.rules, "path", id)
+                                    : named(raw.managers, "id", id);
+    if (!targets.empty()) return targets;
+    return Error{"the file has no " + std::string(head) + " '" + std::string(id) + "'"};
+  }
+  const auto table = std::ranges::find(raw.tables, head, &RawTable::name);
+  if (table != raw.tables.end() && first == last) return std::vector<RawTable*>{&*table};
+  std::vector<std::string_view> names{"manager", "app", "rule"};
+  for (const RawTable& known : raw.tables) names.emplace_back(known.name);
+  return Error{"unknown table '" + std::string(head) + "'" + didYouMean(head, names)};
 }
 
 Result<std::string> expandEnvironment(std::string_view text) {

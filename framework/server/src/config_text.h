@@ -43,6 +43,9 @@ RawConfig readText(std::string_view text, const std::string& file,
                    std::span<const std::string_view> table_names,
                    std::span<const Override> overrides, Problems& problems);
 
+/// The tables that the key of an override ("http.port", "manager.ID.key") is about.
+Result<std::vector<RawTable*>> tablesOf(std::string_view key, RawConfig& raw);
+
 /// Replaces each `${NAME}`; "$${" becomes "${".
 Result<std::string> expandEnvironment(std::string_view text);
 

@@ -15,6 +15,7 @@
 #include "larder/server/commands.h"
 #include "larder/server/supervisor.h"
 #include "management_port.h"
+#include "running_settings.h"
 #include "signals.h"
 
 namespace larder::server {
@@ -95,7 +96,9 @@ class ServeApplication final : public Poco::Util::ServerApplication {
           log_);
       return supervisor.run();
     }
-    return serve({.worker = static_cast<int>(*worker), .shares_port = *control != 0},
+    return serve({.worker = static_cast<int>(*worker),
+                  .shares_port = *control != 0,
+                  .settings_changed = [] { ::kill(::getpid(), SIGHUP); }},
                  static_cast<int>(*control));
   }
 
@@ -137,7 +140,7 @@ class ServeApplication final : public Poco::Util::ServerApplication {
   }
 
   void reload(server::Application& app) {
-    auto config = loadConfig(config_.file, line_.overrides);
+    auto config = loadEffectiveConfig(config_.file, line_.overrides);
     const auto reloaded = config ? app.reload(std::move(*config)) : Result<>(config.error());
     if (reloaded)
       log_.write(LogLevel::info, config_.file + " was read again");

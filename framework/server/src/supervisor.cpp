@@ -23,6 +23,7 @@
 #include "larder/server/management.h"
 #include "management_port.h"
 #include "report.h"
+#include "running_settings.h"
 #include "signals.h"
 
 extern char** environ;
@@ -302,7 +303,7 @@ class Supervisor::Impl final : public ManagementBackend {
 
   /// A file that is wrong is told once, here, and reaches no worker.
   void reload() {
-    const auto config = loadConfig(config_.file, options_.overrides);
+    const auto config = loadEffectiveConfig(config_.file, options_.overrides);
     if (!config) {
       log_.write(LogLevel::error, "not reloaded: " + config.error().message);
       return;

@@ -4,20 +4,9 @@
 #include "command_support.h"
 #include "larder/cache/system_clock.h"
 #include "larder/server/commands.h"
-#include "larder/site/state.h"
+#include "running_settings.h"
 
 namespace larder::server {
-namespace {
-
-site::StateOptions stateOptions(const Config& config, const Clock& clock) {
-  site::StateOptions options;
-  options.data_dir = config.data;
-  options.clock = &clock;
-  options.writer_wait = config.store.writer_wait;
-  return options;
-}
-
-}  // namespace
 
 int userAddCommand(const CommandLine& line) {
   if (!line.has("--password-stdin")) {

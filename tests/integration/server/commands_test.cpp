@@ -122,6 +122,51 @@ TEST_F(Commands, Semantics42_ARuleThatMatchesNothingIsWarnedOf) {
   EXPECT_FALSE(says("the rule for '/handbook/**'")) << finished.output;
 }
 
+TEST_F(Commands, Semantics42_SettingsChangedWhileRunningHoldUntilTheyAreReverted) {
+  configure(std::string(kFast) + "[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n");
+  const auto says = [](const Finished& finished, const std::string& text) {
+    return finished.status == 0 && finished.output.find(text) != std::string::npos;
+  };
+  int id = 0;
+  const auto isStoredFor = [&](const std::string& seconds) {
+    const auto answer = httpAsk(port_, "GET", "/api/v1/comments/" + std::to_string(++id));
+    return answer.head.find("; stored; ttl=" + seconds + "\r\n") != std::string::npos;
+  };
+  {
+    const auto server = serve();
+    EXPECT_TRUE(isStoredFor("3600"));
+    const auto set = run({"config", "set", "manager.fast.max_age", "5m", "-c", conf_});
+    EXPECT_TRUE(says(set, "manager.fast.max_age = 5m (the file: (default))")) << set.output;
+    EXPECT_TRUE(eventually([&] { return isStoredFor("300"); }));
+  }
+  {
+    const auto restarted = serve();
+    EXPECT_TRUE(isStoredFor("300"));
+    const auto diff = run({"config", "diff", "-c", conf_});
+    EXPECT_TRUE(says(diff, "manager.fast.max_age  (default)  5m")) << diff.output;
+    const auto check = run({"check", conf_});
+    EXPECT_TRUE(says(check, "changed while running")) << check.output;
+    EXPECT_EQ(run({"config", "revert", "manager.fast.max_age", "-c", conf_}).status, 0);
+    EXPECT_TRUE(eventually([&] { return isStoredFor("3600"); }));
+  }
+  EXPECT_TRUE(says(run({"config", "diff", "-c", conf_}), "nothing was changed"));
+  EXPECT_EQ(run({"config", "revert", "manager.fast.max_age", "-c", conf_}).status, 1);
+}
+
+TEST_F(Commands, Semantics42_AChangeThatDoesNotFitIsRefusedAndNotKept) {
+  configure(kFast);
+  for (const auto& [key, value, text] : std::vector<std::array<std::string, 3>>{
+           {"manager.fast.max_age", "5", "'max_age'"},
+           {"manager.fast.max_sise", "1M", "did you mean 'max_size'"},
+           {"manager.fats.max_age", "5m", "the file has no manager 'fats'"},
+           {"site.data", "/elsewhere", "change it in the file"}}) {
+    const auto set = run({"config", "set", key, value, "-c", conf_});
+    EXPECT_EQ(set.status, 2) << key;
+    EXPECT_NE(set.output.find(text), std::string::npos) << set.output;
+  }
+  EXPECT_NE(run({"config", "diff", "-c", conf_}).output.find("nothing was"), std::string::npos);
+}
+
 TEST_F(Commands, CheckOfAWrongFileEndsWithItsMessage) {
   configure("[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\nmax_size = 5\n");
   const Finished finished = run({"check", conf_});

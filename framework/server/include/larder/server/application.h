@@ -13,8 +13,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "larder/clock.h"
 #include "larder/result.h"
@@ -30,6 +32,9 @@ class Application {
     /// One of several processes on one port: which one.
     int worker = 0;
     bool shares_port = false;
+    /// Told, on a thread of the application's, when settings were changed while running: read the
+    /// configuration again and reload() it.
+    std::function<void()> settings_changed = {};
   };
   /// Listens when it returns. The error is for the person who started it: what, where, remedy.
   static Result<std::unique_ptr<Application>> start(Config config, const Options& options, Log& log,
@@ -54,8 +59,9 @@ class Application {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The folder of plugins ("plugins") or app libraries ("apps") that belongs to this program:
-/// ../lib/larder/KIND beside it.
-[[nodiscard]] std::filesystem::path installedModules(std::string_view kind);
+/// Folders of plugins ("plugins") or app libraries ("apps"): those that are configured, or the one
+/// that belongs to this program, ../lib/larder/KIND beside it.
+[[nodiscard]] std::vector<std::string> moduleFolders(
+    const std::vector<std::filesystem::path>& configured, std::string_view kind);
 
 }  // namespace larder::server

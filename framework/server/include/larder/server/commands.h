@@ -15,6 +15,9 @@ int runCommand(std::span<const std::string> arguments);
 
 int serveCommand(const CommandLine& line, std::span<const std::string> arguments);
 int checkCommand(const CommandLine& line);
+int configDiffCommand(const CommandLine& line);
+int configSetCommand(const CommandLine& line);
+int configRevertCommand(const CommandLine& line);
 int importCommand(const CommandLine& line);
 int userAddCommand(const CommandLine& line);
 int userListCommand(const CommandLine& line);

@@ -36,6 +36,8 @@ namespace larder::server {
 struct Override {
   std::string key;
   std::string value;
+  std::string origin = {};  ///< for messages; empty: "-D key=value"
+  friend bool operator==(const Override&, const Override&) = default;
 };
 /// Splits "key=value".
 Result<Override> parseOverride(std::string_view text);
@@ -99,6 +101,7 @@ struct Config {
   std::vector<ManagerConfig> managers;
   std::vector<Rule> rules;
 
+  std::vector<Override> changes;      ///< made while running
   std::vector<ShownSetting> shown;    ///< of the tables above apps
   std::vector<std::string> warnings;  ///< with file:line
 };
@@ -108,6 +111,11 @@ Result<Config> loadConfig(const std::string& file, std::span<const Override> ove
 /// The same from a text; `file` is what its errors say.
 Result<Config> parseConfig(std::string_view text, const std::string& file,
                            std::span<const Override> overrides);
+
+/// What the file and the overrides give for the key of an override, as a file would write it;
+/// "(default)" if nothing, a list if the key names several rules.
+Result<std::string> writtenValue(const std::string& file, std::span<const Override> overrides,
+                                 const std::string& key);
 
 /// The folder that all paths of a rule's pattern are at or below: "/a/b" of "/a/b/*/c".
 [[nodiscard]] std::string_view rootOfPattern(std::string_view pattern);
