@@ -1,7 +1,11 @@
 #include "lua_machine.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <new>
 
 #include "larder/cache/units.h"
@@ -130,20 +134,65 @@ int LuaMachine::openAll(lua_State* lua) {
 
 // --- Memory
 
+namespace {
+
+/// Larger blocks are mapped: they leave no gaps in the heap, grow without a copy, and are given
+/// back to the system at once.
+constexpr std::size_t kMapped = 128UL * 1024;
+
+/// What a block takes of the process's memory: glibc puts a word before each and rounds up to 16
+/// bytes, a mapping has whole pages. Small blocks, which most are, would else be charged half of
+/// what they cost.
+constexpr std::size_t footprint(std::size_t size) noexcept {
+  constexpr std::size_t kSmallest = 32;
+  if (size == 0) return 0;
+  if (size >= kMapped) return (size + 4095) & ~std::size_t{4095};
+  return std::max(kSmallest, (size + 8 + 15) & ~std::size_t{15});
+}
+
+void freeBlock(void* block, std::size_t size) noexcept {
+  if (size >= kMapped)
+    ::munmap(block, footprint(size));
+  else
+    std::free(block);
+}
+
+/// realloc() over heap and mappings; null when there is no memory, and the block stays.
+void* resizeBlock(void* block, std::size_t old_size, std::size_t size) noexcept {
+  if (old_size < kMapped && size < kMapped) return std::realloc(block, size);
+  if (old_size >= kMapped && size >= kMapped) {
+    void* moved = ::mremap(block, footprint(old_size), footprint(size), MREMAP_MAYMOVE);
+    return moved == MAP_FAILED ? nullptr : moved;
+  }
+  void* fresh = size < kMapped ? std::malloc(size)
+                               : ::mmap(nullptr, footprint(size), PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (fresh == MAP_FAILED) return nullptr;
+  if (fresh != nullptr && block != nullptr) {
+    std::memcpy(fresh, block, std::min(old_size, size));
+    freeBlock(block, old_size);
+  }
+  return fresh;
+}
+
+}  // namespace
+
 void* LuaMachine::allocate(void* self, void* block, std::size_t old_size,
                            std::size_t size) noexcept {
   auto& machine = *static_cast<LuaMachine*>(self);
   // For a new block, Lua passes what it is going to be instead of a size.
-  const std::size_t old = block != nullptr ? old_size : 0;
+  const std::size_t old = block != nullptr ? footprint(old_size) : 0;
   if (size == 0) {
-    std::free(block);
+    if (block != nullptr) freeBlock(block, old_size);
     machine.used_ -= old;
     return nullptr;
   }
-  if (size > old) {
+  // A block near the largest size would wrap around.
+  const std::size_t wanted = footprint(std::min(size, std::numeric_limits<std::size_t>::max() / 2));
+  if (wanted > old) {
     const std::size_t limit =
         machine.program_.limits.memory + (machine.over_ != Over::no ? kReserve : 0);
-    if (size - old > limit || machine.used_ + machine.kept_ > limit - (size - old)) {
+    if (wanted - old > limit || machine.used_ + machine.kept_ > limit - (wanted - old)) {
       // Lua collects all garbage and asks again; the second refusal is final. Collecting takes
       // time, so the clock is looked at soon.
       if (machine.refused_ == size && machine.over_ == Over::no && machine.context_ != nullptr) {
@@ -155,9 +204,9 @@ void* LuaMachine::allocate(void* self, void* block, std::size_t old_size,
       return nullptr;
     }
   }
-  void* result = std::realloc(block, size);
-  if (result == nullptr) return size <= old ? block : nullptr;
-  machine.used_ += size - old;
+  void* result = resizeBlock(block, block != nullptr ? old_size : 0, size);
+  if (result == nullptr) return wanted <= old ? block : nullptr;
+  machine.used_ += wanted - old;
   machine.refused_ = 0;
   machine.churn_ += size;
   if (block == nullptr && old_size == LUA_TSTRING && size > kLargeString &&
@@ -182,7 +231,9 @@ void LuaMachine::chargeMemory(lua_State* lua, std::size_t bytes) {
 }
 
 std::uint32_t LuaMachine::keep(lua_State* lua, Document document, std::size_t bytes) {
-  chargeMemory(lua, bytes + sizeof(Document));
+  // Three blocks of the heap, and the list of documents may have just grown to twice its size.
+  constexpr std::size_t kBlocks = 3 * 32;
+  chargeMemory(lua, bytes + kBlocks + 2 * sizeof(Document));
   documents_.push_back(std::move(document));
   return static_cast<std::uint32_t>(documents_.size() - 1);
 }

@@ -95,9 +95,7 @@ TEST_P(FaultA39, EndsWithinItsLimitsWithAClearError) {
   }
   if (!kSanitized) {
     EXPECT_LE(took, kLimits.time + 100) << message;
-    // What the process takes is more than what the script is charged: heads and gaps of the heap's
-    // blocks, and a text that is being built is there twice for a moment.
-    EXPECT_LE(peak, memory + kLimits.memory + kLimits.memory / 2) << message;
+    EXPECT_LE(peak, memory + kLimits.memory + kLimits.memory / 10) << message;
   }
   RecordProperty("ms", std::to_string(took));
 }
