@@ -176,7 +176,8 @@ std::vector<std::string> SiteTest::crawl(std::uint16_t port) {
     for (auto link : attributes(answer.body, "href")) {
       link = link.substr(0, link.find('#'));
       const bool local = link.starts_with("/") && !link.starts_with("//");
-      if (local && !link.ends_with("/@@edit") && seen.insert(link).second) ahead.push_back(link);
+      const bool form = link.ends_with("/@@edit") || link.ends_with("/@@login");
+      if (local && !form && seen.insert(link).second) ahead.push_back(link);
     }
   }
   for (const auto* target :

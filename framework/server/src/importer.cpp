@@ -20,6 +20,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// "Getting started" of a folder "getting-started".
+std::string titleOf(std::string name) {
+  if (name.empty()) return "/";
+  for (char& c : name)
+    if (c == '-' || c == '_') c = ' ';
+  if (name[0] >= 'a' && name[0] <= 'z') name[0] = static_cast<char>(name[0] - 'a' + 'A');
+  return name;
+}
+
 /// Part of every hash: a later version of the import that makes other pages of the same files
 /// replaces them.
 constexpr std::string_view kImportVersion = "1";
@@ -245,7 +254,7 @@ class Import {
     folder.path = path;
     folder.name = lastSegment(path);
     folder.type = "folder";
-    folder.title = folder.name.empty() ? "/" : folder.name;
+    folder.title = titleOf(folder.name);
     edit.create(folder);
     return true;
   }

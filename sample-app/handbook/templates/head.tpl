@@ -14,6 +14,7 @@
 <input type="search" name="q" value="{{q}}" placeholder="Search" aria-label="Search">
 </form>
 <a href="{{root}}/@@recent">Recent changes</a>
+<a href="{{root}}/@@login">Account</a>
 </nav>
 {{#crumbs}}{{#first}}<p class="crumbs">{{/first}}<a href="{{url}}">{{title}}</a> / {{#last}}</p>{{/last}}{{/crumbs}}
 </header>

@@ -56,7 +56,7 @@ TEST_F(Importer, MakesFoldersOfFolders) {
   const ObjectPtr folder = open("/handbook/linux");
   ASSERT_TRUE(folder);
   EXPECT_EQ(folder->type, "folder");
-  EXPECT_EQ(folder->title, "linux");
+  EXPECT_EQ(folder->title, "Linux");
 }
 
 TEST_F(Importer, FileWithoutHeadingIsTitledByItsName) {
