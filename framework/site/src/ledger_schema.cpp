@@ -34,10 +34,15 @@ std::array<Trigger, 3> triggersOf(const LedgerSchema::Table& table) {
     Trigger t;
     const std::string append =
         planted(Fault::l1_upsert_in_a_trigger) ? "INSERT OR REPLACE" : "INSERT";
+    std::string when;
+    if (planted(Fault::l1_not_twice_in_the_log)) {
+      when = " WHEN NOT EXISTS (SELECT 1 FROM larder_log WHERE scope = " +
+             scope(event == std::string_view("delete") ? "OLD" : "NEW") + ")";
+    }
     t.name = std::string(kTriggerPrefix) + table.name + "_" + event;
     t.sql = "CREATE TRIGGER " + quotedName(t.name) + " AFTER " + event + " ON " +
-            quotedName(table.name) + " BEGIN " + append + " INTO larder_log(scope) " + values +
-            "; END";
+            quotedName(table.name) + when + " BEGIN " + append + " INTO larder_log(scope) " +
+            values + "; END";
     return t;
   };
   std::string update = "VALUES(" + scope("NEW") + ")";

@@ -8,6 +8,7 @@ namespace larder {
 enum class Fault {
   none,
   l1_upsert_in_a_trigger,      ///< triggers replace the scope's row of the log
+  l1_not_twice_in_the_log,     ///< triggers append no scope that is in the log already
   l7_child_of_another_moment,  ///< a child is judged by now, not by its parent's snapshot
   l7_map_behind_snapshot,      ///< a snapshot is used before the map has caught up with it
   l9_no_eras,                  ///< a lost history's entries are valid

@@ -1,0 +1,288 @@
+#include "simulated_site.h"
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "larder/cache/scope.h"
+
+namespace larder::simulate {
+
+namespace {
+
+std::string titleOf(Version version) {
+  return std::to_string(version);
+}
+
+std::string rowId(std::size_t item) {
+  return std::to_string(item - kFirstRow + 1);
+}
+
+void check(int code, sqlite3* handle, const std::string& what) {
+  if (code != SQLITE_OK)
+    throw std::runtime_error(what + ": " + (handle ? sqlite3_errmsg(handle) : "no memory"));
+}
+
+struct RolledBack {};
+
+}  // namespace
+
+SimulatedSite::SimulatedSite(Surroundings& world, std::string folder,
+                             const std::vector<ViewDefinition>& views, std::size_t processes)
+    : world_(world),
+      folder_(std::move(folder)),
+      views_(views),
+      known_inputs_(views.size()),
+      wanted_(processes) {
+  start();
+  std::vector<Change> changes;
+  process(0).store().edit([&](Edit& edit) {
+    for (std::size_t item = 0; item < kFirstChild; ++item) {
+      changes.push_back({item, newVersion()});
+      Object object;
+      object.path = kObjects[item];
+      object.type = "page";
+      object.title = titleOf(changes.back().version);
+      edit.create(object);
+    }
+  });
+  for (std::size_t tag = 0; tag < kTags; ++tag) changes.push_back({kFirstTag + tag, newVersion()});
+  acknowledge(changes);
+}
+
+SimulatedSite::SimulatedSite(const SimulatedSite& original, std::string folder,
+                             std::size_t processes)
+    : world_(original.world_),
+      folder_(std::move(folder)),
+      views_(original.views_),
+      oracle_(original.oracle_),
+      known_inputs_(original.known_inputs_),
+      wanted_(processes) {
+  std::filesystem::create_directories(folder_);
+  original.copyFile(file());
+  if (world_.dice.chance(500))
+    std::filesystem::copy_file(original.folder_ + "/site.lock", folder_ + "/site.lock");
+  start();
+}
+
+SimulatedSite::~SimulatedSite() {
+  stop();
+}
+
+void SimulatedSite::note(const std::string& what) const {
+  world_.note(std::filesystem::path(folder_).filename().string() + ": " + what);
+}
+
+Version SimulatedSite::newVersion() noexcept {
+  return ++world_.versions;
+}
+
+void SimulatedSite::openOutside() {
+  check(sqlite3_open_v2(file().c_str(), &outside_, SQLITE_OPEN_READWRITE, nullptr), outside_,
+        file());
+  outside("PRAGMA wal_autocheckpoint=0");
+}
+
+void SimulatedSite::closeOutside() {
+  sqlite3_close(outside_);
+  outside_ = nullptr;
+}
+
+void SimulatedSite::outside(const std::string& sql) {
+  check(sqlite3_exec(outside_, sql.c_str(), nullptr, nullptr, nullptr), outside_, sql);
+}
+
+void SimulatedSite::start() {
+  while (processes_.size() < wanted_) {
+    processes_.push_back(nullptr);
+    restart(processes_.size() - 1);
+  }
+  openOutside();
+}
+
+void SimulatedSite::stop() {
+  closeOutside();
+  processes_.clear();
+}
+
+void SimulatedSite::restart(std::size_t i) {
+  processes_[i].reset();
+  if (world_.dice.chance(200)) known_inputs_.assign(views_.size(), {});  // they may get lost
+  processes_[i] = std::make_unique<SiteProcess>(world_, folder_, std::to_string(i), views_, oracle_,
+                                                known_inputs_);
+}
+
+void SimulatedSite::acknowledge(const std::vector<Change>& changes) {
+  ++world_.now;
+  for (const auto& [item, version] : changes) oracle_.change(item, version, world_.now);
+}
+
+void SimulatedSite::changeObject(Edit& edit, std::vector<Change>& changes) {
+  const auto item = world_.dice.below(kObjects.size());
+  const std::string path(kObjects[item]);
+  const auto version = newVersion();
+  const auto now = edit.open(path);
+  if (!now) {
+    Object object;
+    object.path = path;
+    object.type = "page";
+    object.title = titleOf(version);
+    edit.create(object);
+  } else if (item >= kFirstChild && world_.dice.chance(400)) {
+    edit.remove(path);
+    changes.push_back({item, 0});
+    return;
+  } else {
+    Object object = *now;
+    object.title = titleOf(version);
+    edit.update(object, world_.dice.chance(500) ? now->revision : 0);
+  }
+  changes.push_back({item, version});
+}
+
+// Kept by the id alone, so that a change of a row that was never there is one, too.
+std::string SimulatedSite::rowChange(std::vector<Change>& changes) {
+  const auto item = kFirstRow + world_.dice.below(kRows);
+  const auto old = oracle_.current(item);
+  const auto version = newVersion();
+  const auto values = "(" + rowId(item) + ", '" + titleOf(version) + "')";
+  switch (world_.dice.below(5)) {
+    case 0:
+      changes.push_back({item, 0});
+      return "DELETE FROM note WHERE id = " + rowId(item);
+    case 1:
+      if (old != 0) changes.push_back({item, version});
+      return "UPDATE note SET text = '" + titleOf(version) + "' WHERE id = " + rowId(item);
+    case 2:
+      if (old == 0) changes.push_back({item, version});
+      return "INSERT OR IGNORE INTO note(id, text) VALUES" + values;
+    case 3:
+      changes.push_back({item, version});
+      return "INSERT INTO note(id, text) VALUES" + values +
+             " ON CONFLICT(id) DO UPDATE SET text = excluded.text";
+    default:
+      changes.push_back({item, version});
+      return "REPLACE INTO note(id, text) VALUES" + values;
+  }
+}
+
+void SimulatedSite::changeRow(Edit& edit, std::vector<Change>& changes) {
+  edit.execute(rowChange(changes), {});
+}
+
+void SimulatedSite::edit(SiteProcess& process, Report& report) {
+  ++report.edits;
+  std::vector<Change> changes;
+  const bool rolled_back = world_.dice.chance(100);
+  try {
+    process.store().edit([&](Edit& edit) {
+      if (world_.dice.chance(700)) {
+        changeObject(edit, changes);
+      } else {
+        changeRow(edit, changes);
+      }
+      if (rolled_back) throw RolledBack{};
+    });
+  } catch (const RolledBack&) {
+    return note("an edit that was rolled back");
+  }
+  acknowledge(changes);
+  for (const auto& [item, version] : changes) {
+    note("moment " + std::to_string(world_.now) + ": process " + process.name() + " edits item " +
+         std::to_string(item) + " to version " + std::to_string(version));
+  }
+}
+
+// One transaction of one or two rows, or an object's.
+void SimulatedSite::editFromOutside(Report& report) {
+  ++report.foreign_edits;
+  std::vector<Change> changes;
+  std::string sql;
+  if (world_.dice.chance(250)) {
+    const auto item = world_.dice.below(kFirstChild);
+    changes.push_back({item, newVersion()});
+    sql = "UPDATE object SET title = '" + titleOf(changes.back().version) + "' WHERE path = '" +
+          std::string(kObjects[item]) + "'";
+  } else {
+    sql = rowChange(changes);
+    // Of another row: what the first one does is not yet known to the oracle.
+    std::vector<Change> more;
+    const auto second = world_.dice.chance(700) ? rowChange(more) : std::string();
+    if (!changes.empty() && !more.empty() && changes[0].item != more[0].item) {
+      sql = "BEGIN; " + sql + "; " + second + "; COMMIT";
+      changes.push_back(more[0]);
+    }
+  }
+  outside(sql);
+  acknowledge(changes);
+  note("moment " + std::to_string(world_.now) + ": another program: " + sql);
+}
+
+void SimulatedSite::invalidate(SiteProcess& process, Report& report) {
+  ++report.invalidations;
+  const auto hardness = world_.dice.chance(500) ? Hardness::hard : Hardness::soft;
+  const auto path = kObjects[world_.dice.below(kObjects.size())];
+  std::string scope;
+  std::size_t tag = Oracle::kItems;
+  switch (world_.dice.below(8)) {
+    case 0:
+      scope = viewScope(views_[world_.dice.below(views_.size())].name, path);
+      break;
+    case 1:
+      scope = managerScope("/", world_.dice.chance(500) ? "ram" : "shared");
+      break;
+    case 2:
+      scope = objectScope(path);
+      break;
+    case 3:
+      scope = subtreeScope(path);
+      break;
+    default:
+      tag = kFirstTag + world_.dice.below(kTags);
+      scope = tagScope(tagOf(tag));
+  }
+  const larder::Change change{scope, hardness};
+  if (const auto done = process.store().ledger().append({&change, 1}); !done)
+    throw std::runtime_error(done.error().message);
+  ++world_.now;
+  oracle_.invalidate(scope, world_.now, hardness);
+  // What the tag stands for is a new version at the same moment.
+  if (tag < Oracle::kItems) oracle_.change(tag, newVersion(), world_.now, hardness);
+  note("moment " + std::to_string(world_.now) + ": process " + process.name() +
+       (hardness == Hardness::hard ? " invalidates " : " softly invalidates ") + scope);
+}
+
+void SimulatedSite::copyFile(const std::string& to) const {
+  sqlite3* copy = nullptr;
+  check(sqlite3_open(to.c_str(), &copy), copy, to);
+  auto* backup = sqlite3_backup_init(copy, "main", outside_, "main");
+  if (!backup) throw std::runtime_error(sqlite3_errmsg(copy));
+  sqlite3_backup_step(backup, -1);
+  sqlite3_backup_finish(backup);
+  check(sqlite3_errcode(copy), copy, "backup to " + to);
+  sqlite3_close(copy);
+}
+
+void SimulatedSite::backUp() {
+  std::filesystem::remove(folder_ + "/backup.db");
+  copyFile(folder_ + "/backup.db");
+  backup_ = oracle_.state();
+  note("backup");
+}
+
+void SimulatedSite::restoreBackup(bool running) {
+  if (running) closeOutside();
+  for (const char* ending : {"-wal", "-shm"}) std::filesystem::remove(file() + ending);
+  std::filesystem::copy_file(folder_ + "/backup.db", folder_ + "/new.db",
+                             std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::rename(folder_ + "/new.db", file());
+  if (running) {
+    openOutside();
+    for (auto& process : processes_) process->store().maintain();
+  }
+  ++world_.now;
+  oracle_.restore(*backup_, world_.now);
+  note("moment " + std::to_string(world_.now) +
+       (running ? ": backup restored while the site runs" : ": backup restored"));
+}
+
+}  // namespace larder::simulate
