@@ -69,6 +69,15 @@ Result<> setMode(Policy& policy, const Value& value) {
   return Error{"mode: '" + name + "' is unknown" + didYouMean(name, names)};
 }
 
+Result<> setPublish(Policy& policy, const Value& value) {
+  constexpr std::array<std::string_view, 1> kWhere = {"nginx"};
+  const auto& where = std::get<std::string>(value);
+  if (where != kWhere[0] && !where.empty())
+    return Error{"publish: '" + where + "' is unknown" + didYouMean(where, kWhere)};
+  policy.publish = where.empty() ? Publish::none : Publish::nginx;
+  return Done{};
+}
+
 template <Millis Policy::*field>
 Result<> setDuration(Policy& policy, const Value& value) {
   policy.*field = std::get<std::int64_t>(value);
@@ -147,6 +156,7 @@ constexpr Range kShare{0, 1, "between 0 and 1"};
 constexpr Range kNotNegative{0, HUGE_VAL, "0 or more"};
 constexpr Range kPositive{1, HUGE_VAL, "1 or more"};
 constexpr Range kSomeTime{1, HUGE_VAL, "longer than \"0s\""};
+constexpr Range kPublishTime{1'000, 86'400'000, "between \"1s\" and \"24h\""};
 
 struct Field {
   SettingSpec spec;
@@ -239,6 +249,18 @@ constexpr std::array kFields = {
           kShare,
           setReal<&Policy::audit>,
           realText<&Policy::audit>},
+    Field{{"publish", SettingType::text, "",
+           "\"nginx\": pages that read nothing of the request are put where nginx reads them."},
+          kAny,
+          setPublish,
+          [](const Policy& policy) {
+            return quoted(policy.publish == Publish::nginx ? "nginx" : "");
+          }},
+    Field{{"publish_max_age", kDuration, "60s",
+           "How long a published page lives at most, whatever happens to the server."},
+          kPublishTime,
+          setDuration<&Policy::publish_max_age>,
+          durationText<&Policy::publish_max_age>},
 };
 
 const Field* fieldOf(std::string_view name) {

@@ -19,6 +19,7 @@
 #include "larder/site/site.h"
 #include "larder/site/state.h"
 #include "larder/site/store.h"
+#include "publishing.h"
 #include "report.h"
 #include "running_settings.h"
 
@@ -104,6 +105,9 @@ class Application::Impl final : public ManagementBackend {
     } catch (const site::StoreError& e) {
       return Error{e.what()};
     }
+    publisher_ = std::make_unique<NginxPublisher>(
+        config_.nginx,
+        NginxPublisher::Lent{*state_, store_->ledger(), clock_, logFunction(), config_.data});
     engine_ = std::make_unique<Engine>(
         store_->ledger(), *store_, clock_, executor_,
         [this](std::string_view message) { log_.write(LogLevel::warning, message); },
@@ -114,7 +118,8 @@ class Application::Impl final : public ManagementBackend {
                                                        .executor = &executor_,
                                                        .log = logFunction(),
                                                        .finish = http::finishSitePage,
-                                                       .request_timeout = config_.request_timeout},
+                                                       .request_timeout = config_.request_timeout,
+                                                       .publisher = publisher_.get()},
                                      *store_, state_.get(), *engine_);
     if (auto configured = configure(config_); !configured) return configured;
     handler_ = std::make_unique<http::SiteHandler>(*site_);
@@ -221,12 +226,10 @@ class Application::Impl final : public ManagementBackend {
     for (const std::string& warning : warnOfIdleRules(config.rules, *mounts))
       log_.write(LogLevel::warning, warning);
     const auto rules = std::make_shared<const RuleSet>(config.rules);
-    auto configured = site_->configure(
-        {.mounts = std::move(*mounts), .registry = (*after)->registry, .rules = rules});
-    if (!configured) return configured;
-    configured_apps_ = config.apps;
+    if (auto done = serve(config, std::move(*mounts), (*after)->registry, rules); !done)
+      return done;
+    configured_config_ = config;
     configured_rules_ = rules;
-    configured_changes_ = config.changes;
     {
       const std::lock_guard managers_lock(managers_mutex_);
       managers_ = *after;
@@ -234,6 +237,25 @@ class Application::Impl final : public ManagementBackend {
     tell(config, **after);
     if (before) endManagers(*before, **after);
     return Done{};
+  }
+
+  Result<> serve(const Config& config, std::vector<site::Mount> mounts,
+                 std::shared_ptr<const CacheManagerRegistry> registry,
+                 std::shared_ptr<const RuleSet> rules) {
+    const auto revision = revisionOf(config, mounts);
+    auto configured = site_->configure({.mounts = std::move(mounts),
+                                        .registry = std::move(registry),
+                                        .rules = std::move(rules),
+                                        .revision = revision});
+    if (!configured) return configured;
+    publisher_->revise(revision);
+    try {
+      // What an earlier configuration published may still be there.
+      if (publishes(config) || !state_->published(0, 1).empty()) publisher_->start();
+    } catch (const site::StoreError& e) {
+      return Error{e.what()};
+    }
+    return configured;
   }
 
   void tell(const Config& config, const ManagerSet& set) {
@@ -257,10 +279,9 @@ class Application::Impl final : public ManagementBackend {
   void refreshApps() {
     const std::lock_guard lock(configure_mutex_);
     if (!apps_.changed()) return;
-    auto mounts = apps_.load(configured_apps_);
-    const auto configured = mounts ? site_->configure({.mounts = std::move(*mounts),
-                                                       .registry = managers()->registry,
-                                                       .rules = configured_rules_})
+    auto mounts = apps_.load(configured_config_.apps);
+    const auto configured = mounts ? serve(configured_config_, std::move(*mounts),
+                                           managers()->registry, configured_rules_)
                                    : Result<>(mounts.error());
     if (configured)
       log_.write(LogLevel::info, "apps were read again");
@@ -283,7 +304,7 @@ class Application::Impl final : public ManagementBackend {
     if (version == state_version_) return;
     state_version_ = version;
     const std::lock_guard lock(configure_mutex_);
-    if (options_.settings_changed && runningSettings(*state_) != configured_changes_)
+    if (options_.settings_changed && runningSettings(*state_) != configured_config_.changes)
       options_.settings_changed();
   }
 
@@ -297,12 +318,14 @@ class Application::Impl final : public ManagementBackend {
 
   [[nodiscard]] json process() const {
     const Stamp known = store_->ledger().known();
-    return {{"worker", options_.worker},
-            {"pid", ::getpid()},
-            {"uptime_ms", clock_.monotonic() - started_},
-            {"ledger", {{"seq", known.as_of}, {"era", std::to_string(known.era)}}},
-            {"store", reportStore(store_->stats())},
-            {"http", reportHttp(server_->stats())}};
+    json report = {{"worker", options_.worker},
+                   {"pid", ::getpid()},
+                   {"uptime_ms", clock_.monotonic() - started_},
+                   {"ledger", {{"seq", known.as_of}, {"era", std::to_string(known.era)}}},
+                   {"store", reportStore(store_->stats())},
+                   {"http", reportHttp(server_->stats())}};
+    if (publisher_->running()) report["nginx"] = reportPublisher(*publisher_);
+    return report;
   }
 
   Config config_;
@@ -319,11 +342,11 @@ class Application::Impl final : public ManagementBackend {
   AppLoader apps_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<site::State> state_;
-  /// One reload at a time, of the configuration or of an app's files; guards the next three.
+  std::unique_ptr<NginxPublisher> publisher_;
+  /// One reload at a time, of the configuration or of an app's files; guards the next two.
   std::mutex configure_mutex_;
-  std::vector<AppConfig> configured_apps_;
+  Config configured_config_;
   std::shared_ptr<const RuleSet> configured_rules_;
-  std::vector<Override> configured_changes_;
   mutable std::mutex managers_mutex_;
   std::shared_ptr<const ManagerSet> managers_;
   std::unique_ptr<Engine> engine_;

@@ -21,8 +21,10 @@ int cannotStart(std::string_view message) {
 }
 
 std::string configFileOf(const CommandLine& line) {
-  const bool is_argument = line.command == "serve" || line.command == "check";
-  return is_argument ? line.arguments.front() : line.value("-c").value_or("conf/larder.toml");
+  const bool is_argument =
+      line.command == "serve" || line.command == "check" || line.command == "nginx-conf";
+  return is_argument && !line.arguments.empty() ? line.arguments.front()
+                                                : line.value("-c").value_or("conf/larder.toml");
 }
 
 std::optional<Config> configOf(const CommandLine& line) {
@@ -57,6 +59,7 @@ int runCommand(std::span<const std::string> arguments) {
   if (command == "config diff") return configDiffCommand(*line);
   if (command == "config set") return configSetCommand(*line);
   if (command == "config revert") return configRevertCommand(*line);
+  if (command == "nginx-conf") return nginxConfCommand(*line);
   if (command == "import") return importCommand(*line);
   if (command == "user add") return userAddCommand(*line);
   if (command == "user list") return userListCommand(*line);

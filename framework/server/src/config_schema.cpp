@@ -184,6 +184,58 @@ void applyPlugins(const Checked& table, Config& config) {
   config.app_folders = absoluteFolders(table, "app_folders");
 }
 
+constexpr SettingSpec kNginx[] = {
+    {"listen", kText, "127.0.0.1:8000", "Where nginx listens, as its directive takes it."},
+    {"server_name", kText, "localhost", "Names of the site, as nginx's directive takes them."},
+    {"memcached", kText, "127.0.0.1:11211",
+     "The memcached that nginx reads: \"host:port\", \"[IPv6]:port\" or \"/socket\"."},
+    {"prefix", kText, "", "Of the keys, before the path; $host in it keeps hosts apart."},
+    {"types", kTexts, "[]",
+     "\"/PATH TYPE\": what pages below a path are whose extension does not tell; else text/html."},
+};
+
+/// What would end a directive, or be more than text in it.
+bool fitsNginx(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) {
+    return static_cast<unsigned char>(c) >= 0x20 &&
+           std::string_view("{};\"'\\$#\x7f").find(c) == std::string_view::npos;
+  });
+}
+
+void applyNginx(const Checked& table, Config& config) {
+  NginxConfig& nginx = config.nginx;
+  const auto text = [&table](std::string_view name) {
+    const std::string& value = table.settings().text(name);
+    if (value.empty() || !fitsNginx(value))
+      table.problem(name, "'" + value + "' cannot be written into nginx's configuration");
+    return value;
+  };
+  nginx.listen = text("listen");
+  nginx.server_name = text("server_name");
+  nginx.memcached = text("memcached");
+  if (nginx.memcached.find(':') == std::string::npos && !nginx.memcached.starts_with('/'))
+    table.problem("memcached", "must be \"host:port\", \"[IPv6]:port\" or \"/socket\"");
+  nginx.prefix = table.settings().text("prefix");
+  constexpr std::string_view kHost = "$host";
+  std::string fixed = nginx.prefix;
+  if (const auto at = fixed.find(kHost); at != std::string::npos) fixed.erase(at, kHost.size());
+  constexpr std::size_t kMostPrefix = 100;
+  if (!fitsNginx(fixed) || fixed.find_first_of(" %") != std::string::npos ||
+      fixed.size() > kMostPrefix)
+    table.problem("prefix", "takes letters, digits and the like, at most " +
+                                std::to_string(kMostPrefix) + " bytes, and $host once");
+  for (const std::string& item : table.settings().texts("types")) {
+    const auto space = item.find(' ');
+    if (!item.starts_with('/') || space == std::string::npos || space + 1 == item.size() ||
+        item.find_first_of("{}\"'\\$#\n\r\t") != std::string::npos) {
+      table.problem("types",
+                    "'" + item + "': write \"/PATH TYPE\", like \"/api application/json\"");
+    } else {
+      nginx.types.emplace_back(item.substr(0, space), item.substr(space + 1));
+    }
+  }
+}
+
 constexpr TableSchema kTables[] = {
     {"site", kSite, applySite},
     {"http", kHttp, applyHttp},
@@ -191,6 +243,7 @@ constexpr TableSchema kTables[] = {
     {"store", kStore, applyStore},
     {"cache", kCache, applyCache},
     {"log", kLog, applyLog},
+    {"nginx", kNginx, applyNginx},
     {"plugins", kPlugins, applyPlugins},
 };
 

@@ -45,7 +45,7 @@ struct TableSchema {
   void (*apply)(const Checked& table, Config& config);
 };
 
-/// site, http, management, store, cache, log, plugins: in the order of the file.
+/// site, http, management, store, cache, log, nginx, plugins: in the order of the file.
 [[nodiscard]] std::span<const TableSchema> tableSchemas() noexcept;
 
 }  // namespace larder::server

@@ -60,6 +60,25 @@ void printProcesses(const json& processes) {
   table.print(std::cout);
 }
 
+/// Each process that publishes pages for nginx: what became of them.
+void printPublished(const json& processes) {
+  TextTable table({"PROCESS", ">PUBLISHED", ">WITHDRAWN", ">OUTBOX", "NOT PUBLISHED"});
+  for (const json& process : processes) {
+    if (!process.contains("nginx")) continue;
+    const json& nginx = process.at("nginx");
+    std::string others;
+    for (const auto& [name, count] : nginx.items()) {
+      if (name == "published" || name == "withdrawn" || name == "outbox" || count == 0) continue;
+      others += (others.empty() ? "" : ", ") + name + ' ' + number(nginx, name.c_str());
+    }
+    table.row({number(process, "worker"), number(nginx, "published"), number(nginx, "withdrawn"),
+               number(nginx, "outbox"), others});
+  }
+  if (table.empty()) return;
+  std::cout << '\n';
+  table.print(std::cout);
+}
+
 void printManagers(const json& managers) {
   TextTable table(
       {"MANAGER", "AT", "TYPE", ">LOOKUPS", ">HITS", ">RATIO", ">ENTRIES", ">BYTES", "HEALTH"});
@@ -120,6 +139,7 @@ int statsCommand(const CommandLine& line) {
   std::cout << '\n';
   printManagers(report->at("managers"));
   printViews(report->at("views"));
+  printPublished(report->at("processes"));
   printEntries(report->at("managers"));
   std::cout << std::flush;
   return 0;

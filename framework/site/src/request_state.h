@@ -15,8 +15,6 @@
 
 namespace larder::site {
 
-inline constexpr std::string_view kSessionCookie = "larder_session";
-
 /// Used by one thread.
 class RequestState {
  public:

@@ -26,6 +26,7 @@ struct Binding {
   /// Declared keys have their own set, which does not learn from others.
   std::unique_ptr<LearnedInputs> declared;
   LearnedInputs* inputs = nullptr;
+  std::uint64_t revision = 0;  ///< SiteConfig's
 };
 
 /// What is known of a view over all configurations.
@@ -55,6 +56,9 @@ struct Route {
   std::vector<ScopeId> scopes;
   std::vector<std::string> scope_names;
   mutable std::atomic<std::uint64_t> validated_at{0};
+  // Which render was offered to the publisher last, and from when on it is offered again.
+  mutable std::atomic<std::uint64_t> offered{0};
+  mutable std::atomic<Millis> offer_again{0};
 
   [[nodiscard]] Target target(std::string_view site, std::string_view view_name) const noexcept;
 };

@@ -267,6 +267,7 @@ void Site::bind(Route& route, std::string_view object_manager) {
   if (!binding) {
     auto made = std::make_shared<Binding>();
     made->manager = manager;
+    made->revision = config.config.revision;
     Policy policy = manager ? manager->policy() : Policy{};
     const auto& caching = view.caching;
     if (caching.max_age) policy.max_age = *caching.max_age;
@@ -319,6 +320,7 @@ bool Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
   auto answer = engine_.tryHit(call, deadline);
   if (!answer || !answer->entry->value.page()) return false;
   fill(reply, std::move(*answer), *route);
+  offer(request, path.full, *route, reply);
   return true;
 } catch (...) {
   return false;
@@ -391,6 +393,7 @@ void Site::serve(RequestState& state, Reply& reply) {
     }
     authorise(state, route->view->permission, *route->mount, path.full);
     serveView(state, route, context, reply);
+    offer(request, path.full, *route, reply);
     return;
   }
   const auto snapshot = store_.read();

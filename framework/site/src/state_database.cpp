@@ -40,12 +40,29 @@ CREATE TABLE small(space TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL,
   PRIMARY KEY(space, key)) WITHOUT ROWID;
 )sql";
 
+// Came later than the others; a file without them gets them.
+constexpr const char* kLaterTables = R"sql(
+CREATE TABLE IF NOT EXISTS published(
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  key TEXT NOT NULL,
+  as_of INTEGER NOT NULL,
+  era INTEGER NOT NULL,
+  schema INTEGER NOT NULL,
+  revision INTEGER NOT NULL,
+  expires INTEGER NOT NULL,
+  settled INTEGER NOT NULL,
+  scopes BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS published_by_key ON published(key);
+CREATE INDEX IF NOT EXISTS published_by_expiry ON published(expires);
+)sql";
+
 void prepareFile(sqlite::Connection& connection, const std::filesystem::path& file) {
   const auto application = connection.integer("PRAGMA application_id");
   const auto format = connection.integer("PRAGMA user_version");
   if (application == 0 && connection.integer("SELECT count(*) FROM sqlite_schema") == 0) {
     sqlite::Transaction transaction(connection, true);
     connection.exec(kTables);
+    connection.exec(kLaterTables);
     connection.exec("PRAGMA application_id=" + std::to_string(kApplicationId));
     connection.exec("PRAGMA user_version=" + std::to_string(kFormat));
     transaction.commit();
@@ -61,6 +78,7 @@ void prepareFile(sqlite::Connection& connection, const std::filesystem::path& fi
                      "); restore a backup, or remove the file: users, sessions and settings "
                      "changed while running are lost then, content is not");
   }
+  connection.exec(kLaterTables);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "larder/testing/manual_clock.h"
+#include "larder/testing/process.h"
 #include "larder/testing/temp_dir.h"
 
 namespace larder::site {
@@ -256,6 +257,48 @@ TEST_F(StateTest, ADamagedFileSaysWhatToDo) {
     EXPECT_NE(std::string(error.what()).find("state.db"), std::string::npos);
     EXPECT_NE(std::string(error.what()).find("restore a backup"), std::string::npos);
   }
+}
+
+PublishedPage pageOf(const std::string& key) {
+  return {.key = key, .stamp = {1, 2, 3}, .scopes = {4, 5}, .revision = 6, .expires = 100};
+}
+
+TEST_F(StateTest, PublishedPagesAreNotedReplacedAndForgotten) {
+  std::vector<PublishedPage> first{pageOf("/a"), pageOf("/b"), pageOf("/a")};
+  state_->notePublished(first);
+  EXPECT_EQ(first[2].id, 0) << "the first of that key is not settled";
+  state_->settlePublished(std::vector{first[0].id, first[1].id});
+  std::vector<PublishedPage> second{pageOf("/a")};
+  second[0].expires = 200;
+  state_->notePublished(second);
+  EXPECT_EQ(state_->published(0, 10).size(), 3U) << "the old one stays until the new one is there";
+  state_->settlePublished(std::vector{second[0].id});
+  open();
+  const auto pages = state_->published(0, 10);
+  ASSERT_EQ(pages.size(), 2U);
+  EXPECT_EQ(pages[0].key, "/b");
+  EXPECT_EQ(pages[1].id, second[0].id);
+  EXPECT_EQ(pages[1].stamp.as_of, 1U);
+  EXPECT_EQ(pages[1].stamp.era, 2U);
+  EXPECT_EQ(pages[1].stamp.schema, 3U);
+  EXPECT_EQ(pages[1].scopes, (std::vector<ScopeId>{4, 5}));
+  EXPECT_EQ(pages[1].revision, 6U);
+  EXPECT_TRUE(pages[1].settled);
+  EXPECT_EQ(state_->published(pages[0].id, 10).size(), 1U);
+  state_->forgetExpired(101);
+  EXPECT_EQ(state_->published(0, 10).size(), 1U);
+  state_->forgetPublished(std::vector{second[0].id});
+  EXPECT_TRUE(state_->published(0, 10).empty());
+}
+
+TEST_F(StateTest, AFileFromBeforePagesWerePublishedGetsTheirTable) {
+  state_.reset();
+  auto shell = larder::testing::Process::start(
+      "sqlite3", {dir_.file("var/state.db"), "DROP TABLE published"}, {.package = "sqlite3"});
+  ASSERT_TRUE(shell) << shell.error().message;
+  ASSERT_EQ(shell->wait(), 0) << shell->output();
+  open();
+  EXPECT_TRUE(state_->published(0, 10).empty());
 }
 
 }  // namespace

@@ -17,6 +17,9 @@ enum class KeyMode : std::uint8_t {
   off,       ///< not cached
 };
 
+/// Where a result is put besides the cache, for a server in front to read.
+enum class Publish : std::uint8_t { none, nginx };
+
 /// Times in ms. `kForever` means what it says; 0 for a max_age means: do not store.
 struct Policy {
   KeyMode mode = KeyMode::learned;
@@ -37,6 +40,8 @@ struct Policy {
   /// start of its render; only of caches that block.
   bool prefetch = true;
   double audit = 0;  ///< share of hits that is rendered again and compared
+  Publish publish = Publish::none;
+  Millis publish_max_age = 60'000;  ///< how long a published page may live without news
 };
 
 }  // namespace larder

@@ -18,6 +18,7 @@ int checkCommand(const CommandLine& line);
 int configDiffCommand(const CommandLine& line);
 int configSetCommand(const CommandLine& line);
 int configRevertCommand(const CommandLine& line);
+int nginxConfCommand(const CommandLine& line);
 int importCommand(const CommandLine& line);
 int userAddCommand(const CommandLine& line);
 int userListCommand(const CommandLine& line);

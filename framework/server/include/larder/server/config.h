@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "larder/cache/cache_manager.h"
@@ -61,6 +62,16 @@ struct LogConfig {
   std::filesystem::path access;  ///< empty: no access log
 };
 
+/// The nginx in front of the site, and the memcached that it reads pages from.
+struct NginxConfig {
+  std::string listen;  ///< as nginx's directive takes it
+  std::string server_name;
+  std::string memcached;  ///< "host:port", "[IPv6]:port" or "/socket"
+  std::string prefix;     ///< of the keys; "$host" in it stands for the host
+  /// Paths and the type of what is below them, where the extension does not tell.
+  std::vector<std::pair<std::string, std::string>> types;
+};
+
 struct AppConfig {
   std::string mount;
   std::filesystem::path folder;  ///< with app.toml; empty for a library alone
@@ -91,6 +102,7 @@ struct Config {
   ManagementConfig management;
   StoreConfig store;
   LogConfig log;
+  NginxConfig nginx;
   std::vector<std::filesystem::path> plugin_folders;  ///< absolute
   std::vector<std::filesystem::path> app_folders;     ///< absolute
   std::size_t background_threads = 0;

@@ -24,6 +24,7 @@
 #include "larder/host.h"
 #include "larder/result.h"
 #include "larder/site/app_definition.h"
+#include "larder/site/page_offer.h"
 #include "larder/site/request.h"
 #include "larder/site/state.h"
 #include "larder/site/store.h"
@@ -41,6 +42,7 @@ struct SiteConfig {
   std::vector<Mount> mounts;
   std::shared_ptr<const CacheManagerRegistry> registry;
   std::shared_ptr<const RuleSet> rules;
+  std::uint64_t revision = 0;  ///< of all this, for pages that are published
 };
 
 struct SiteOptions {
@@ -50,8 +52,9 @@ struct SiteOptions {
   std::function<void(LogLevel, std::string_view)> log;
   /// Derives etag, head lines and gzip of a page when it is made; `is_private`: of one visitor.
   std::function<void(Page&, bool is_private)> finish;
-  Millis request_timeout = 30'000;  ///< ms, for a whole tree of renders
-  Millis cache_timeout = 100;       ///< ms that a look-up on a worker may take in all
+  Millis request_timeout = 30'000;     ///< ms, for a whole tree of renders
+  Millis cache_timeout = 100;          ///< ms that a look-up on a worker may take in all
+  PagePublisher* publisher = nullptr;  ///< offered pages of views whose policy publishes
 };
 
 /// How a view of an object is cached, as configured; what `larder check` and `explain` show.
@@ -142,6 +145,8 @@ class Site {
   void authorise(RequestState& state, const std::string& permission, const Mount& mount,
                  std::string_view path);
   void fill(Reply& reply, Answer answer, const Route& route) const;
+  void offer(const RequestView& request, std::string_view full_path, const Route& route,
+             const Reply& reply) const noexcept;
   void fillPage(Reply& reply, Page page, bool is_private = false) const;
   void fillError(Reply& reply, int status, std::string_view message) const;
   void fail(RequestState& state, Reply& reply, std::string_view what) noexcept;

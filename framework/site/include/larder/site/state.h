@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "larder/clock.h"
+#include "larder/entry.h"
 #include "larder/site/store.h"
 #include "larder/view.h"
 
@@ -63,6 +64,10 @@ struct LogInResult {
   Millis retry_after = 0;  ///< of a throttled one, ms
 };
 
+/// The cookies that hold a session's token and, after a save, its receipt (L21).
+inline constexpr std::string_view kSessionCookie = "larder_session";
+inline constexpr std::string_view kReceiptCookie = "larder_receipt";
+
 struct Session {
   std::optional<User> user;  ///< none: an anonymous session
   std::string csrf;          ///< 43 characters, safe in forms and headers
@@ -82,6 +87,17 @@ struct RuntimeSetting {
   std::string value;
   Millis at = 0;  ///< wall clock
   std::string by;
+};
+
+/// A page that was, or may have been, put where a front server reads it (L23).
+struct PublishedPage {
+  std::int64_t id = 0;
+  std::string key;
+  Stamp stamp;
+  std::vector<ScopeId> scopes;
+  std::uint64_t revision = 0;  ///< of the code and configuration that made it
+  std::int64_t expires = 0;    ///< seconds, by the clock of the server that holds it
+  bool settled = false;        ///< false: nobody knows whether, or when, it arrives there
 };
 
 class State {
@@ -133,6 +149,18 @@ class State {
   void put(std::string_view space, std::string_view key, std::string_view value);
   bool erase(std::string_view space, std::string_view key);
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> list(std::string_view space);
+
+  // Published pages.
+  /// Notes pages before they are published, unsettled; sets their ids. The id stays 0 where an
+  /// earlier one of that key is not settled: that one may still arrive and replace this one.
+  void notePublished(std::span<PublishedPage> pages);
+  /// They have arrived: what was noted of their keys before is replaced.
+  void settlePublished(std::span<const std::int64_t> ids);
+  void forgetPublished(std::span<const std::int64_t> ids);
+  /// Those that expired before `seconds`.
+  void forgetExpired(std::int64_t seconds);
+  /// In order of their ids, after `after`.
+  [[nodiscard]] std::vector<PublishedPage> published(std::int64_t after, std::size_t limit);
 
   /// Changes whenever some other process has changed anything: poll it to reload what was read.
   /// Costs some microseconds.
