@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <thread>
 
 namespace larder::testing {
 namespace {
@@ -50,7 +52,7 @@ bool endsAnswer(std::string_view answer) noexcept {
   const auto start = answer.rfind('\n');
   const std::string_view last = start == std::string_view::npos ? answer : answer.substr(start + 1);
   return last == "END" || last == "OK" || last == "STORED" || last == "DELETED" ||
-         last.starts_with("NOT_") || last.starts_with("VERSION") ||
+         last.starts_with("NOT_") || last.starts_with("BUSY") || last.starts_with("VERSION") ||
          last.find("ERROR") < last.size();
 }
 
@@ -136,6 +138,18 @@ std::string MemcachedServer::ask(const std::string& command) {
   }
   ::close(socket);
   return answer;
+}
+
+std::vector<std::string> MemcachedServer::keys() {
+  std::string list = ask("lru_crawler metadump all");
+  while (list.starts_with("BUSY")) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    list = ask("lru_crawler metadump all");
+  }
+  std::vector<std::string> keys;  // "key=... exp=..." a line
+  for (auto at = list.find("key="); at != std::string::npos; at = list.find("key=", at + 1))
+    keys.push_back(list.substr(at + 4, list.find(' ', at) - at - 4));
+  return keys;
 }
 
 std::uint64_t MemcachedServer::stat(const std::string& name) {

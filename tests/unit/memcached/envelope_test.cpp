@@ -29,9 +29,8 @@ class EnvelopeOnMemcached : public ManagerTest {
   }
   /// The wire key of the only item; the dump would escape a colon.
   std::string onlyKey() {
-    const std::string dump = server_.ask("lru_crawler metadump all");
-    const auto start = dump.find("key=") + 4;
-    return dump.substr(start, dump.find(' ', start) - start);
+    const auto keys = server_.keys();
+    return keys.empty() ? "none" : keys.front();
   }
   void overwrite(const std::string& bytes) {
     ASSERT_EQ(
@@ -90,11 +89,7 @@ TEST_F(EnvelopeOnMemcached, Semantics15_APartThatWasEvictedMakesTheWholeAMiss) {
   const auto cache =
       over({.prefix = "test-", .name_space = "site", .compress_above = 64 << 20, .chunk = true});
   ASSERT_TRUE(put(*cache, key_, Document::from(std::string(3'500'000, 'x'))).ok);
-  // Keys as the server lists them: "key=... exp=...".
-  const std::string dump = server_.ask("lru_crawler metadump all");
-  std::vector<std::string> keys;
-  for (auto at = dump.find("key="); at != std::string::npos; at = dump.find("key=", at + 1))
-    keys.push_back(dump.substr(at + 4, dump.find(' ', at) - at - 4));
+  const auto keys = server_.keys();
   ASSERT_EQ(keys.size(), 5u);
   for (const auto& key : keys) {
     ASSERT_TRUE(put(*cache, key_, Document::from(std::string(3'500'000, 'x'))).ok);

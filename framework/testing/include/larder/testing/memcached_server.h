@@ -49,6 +49,8 @@ class MemcachedServer {
   /// One command on a connection of its own; what it answers up to a line END, OK, STORED or the
   /// like. For looking behind a client's back.
   [[nodiscard]] std::string ask(const std::string& command);
+  /// Of all it holds. Waits while the server is busy with a crawl of its own.
+  [[nodiscard]] std::vector<std::string> keys();
   /// A number of its "stats", 0 if it does not say.
   [[nodiscard]] std::uint64_t stat(const std::string& name);
 
