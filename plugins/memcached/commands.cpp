@@ -51,8 +51,11 @@ class Exchange {
   [[nodiscard]] Stored failure() const noexcept { return {false, failure_.reason}; }
 
   bool send(std::span<iovec> parts) noexcept {
+    if (!failed()) server_.counts().requests.fetch_add(1, std::memory_order_relaxed);
+    return sendUncounted(parts);
+  }
+  bool sendUncounted(std::span<iovec> parts) noexcept {
     if (failed()) return false;
-    server_.counts().requests.fetch_add(1, std::memory_order_relaxed);
     const Reason reason = connection_->send(parts, budget_);
     return reason == Reason::none || fail(reason, "while it was sent a command");
   }
@@ -221,7 +224,7 @@ std::vector<std::pair<std::string, std::string>> serverStats(Server& server,
   std::vector<std::pair<std::string, std::string>> stats;
   Exchange exchange(server, budget);
   iovec question[] = {part("stats\r\n")};
-  if (!exchange.send(question)) return stats;
+  if (!exchange.sendUncounted(question)) return stats;
   std::string_view line;
   while (stats.size() < 1000 && exchange.readLine(line)) {
     if (line == "END") {

@@ -87,6 +87,48 @@ bool isKey(std::string_view key) noexcept {
   return !key.empty() && key.size() <= 250 && std::all_of(key.begin(), key.end(), is_printable);
 }
 
+/// What this process has counted of these servers together.
+Stats countedOf(std::span<const Server* const> servers) {
+  struct Column {
+    const char* name;
+    std::atomic<std::uint64_t> Counts::*counter;
+  };
+  static constexpr Column kColumns[] = {
+      {"requests", &Counts::requests},
+      {"hits", &Counts::hits},
+      {"misses", &Counts::misses},
+      {"stored", &Counts::stored},
+      {"erased", &Counts::erased},
+      {"bytes_read", &Counts::bytes_read},
+      {"bytes_written", &Counts::bytes_written},
+      {"errors_timeout", &Counts::timeouts},
+      {"errors_unreachable", &Counts::unreachable},
+      {"errors_protocol", &Counts::protocol},
+      {"errors_breaker", &Counts::breaker},
+      {"errors_other", &Counts::other_errors},
+  };
+  Stats stats;
+  for (const auto& [name, counter] : kColumns) {
+    std::uint64_t sum = 0;
+    for (const Server* server : servers) sum += (server->counts().*counter).load();
+    stats.emplace_back(name, sum);
+  }
+  Latency latency;
+  std::uint64_t connections = 0;
+  std::uint64_t open = 0;
+  for (const Server* server : servers) {
+    server->latency().addTo(latency);
+    connections += server->connections();
+    open += server->breakerOpen() ? 1 : 0;
+  }
+  stats.emplace_back("connections", connections);
+  stats.emplace_back("breakers_open", open);
+  stats.emplace_back("latency_us_p50", latency.percentile(50));
+  stats.emplace_back("latency_us_p90", latency.percentile(90));
+  stats.emplace_back("latency_us_p99", latency.percentile(99));
+  return stats;
+}
+
 /// Whether a server has said nothing, as opposed to: no.
 bool isOutage(Reason reason) noexcept {
   return reason == Reason::timeout || reason == Reason::unreachable || reason == Reason::breaker ||
@@ -206,7 +248,7 @@ std::size_t MemcachedManager::maxValueBytes() const noexcept {
   return mirrors_ ? std::min(pool_.maxValue(), mirrors_->maxValue()) : pool_.maxValue();
 }
 
-std::vector<Server*> MemcachedManager::servers() const {
+std::vector<Server*> MemcachedManager::all() const {
   std::vector<Server*> all;
   for (const auto& server : pool_.servers()) all.push_back(server.get());
   if (mirrors_) {
@@ -216,63 +258,14 @@ std::vector<Server*> MemcachedManager::servers() const {
 }
 
 Stats MemcachedManager::stats() const noexcept {
-  Stats stats;
-  struct Column {
-    const char* name;
-    std::atomic<std::uint64_t> Counts::*counter;
-  };
-  static constexpr Column kColumns[] = {
-      {"requests", &Counts::requests},
-      {"hits", &Counts::hits},
-      {"misses", &Counts::misses},
-      {"stored", &Counts::stored},
-      {"erased", &Counts::erased},
-      {"bytes_read", &Counts::bytes_read},
-      {"bytes_written", &Counts::bytes_written},
-      {"errors_timeout", &Counts::timeouts},
-      {"errors_unreachable", &Counts::unreachable},
-      {"errors_protocol", &Counts::protocol},
-      {"errors_breaker", &Counts::breaker},
-      {"errors_other", &Counts::other_errors},
-  };
-  const auto addLatency = [&stats](const std::string& prefix, const Latency& latency) {
-    stats.emplace_back(prefix + "latency_us_p50", latency.percentile(50));
-    stats.emplace_back(prefix + "latency_us_p90", latency.percentile(90));
-    stats.emplace_back(prefix + "latency_us_p99", latency.percentile(99));
-  };
-
-  const std::vector<Server*> all_servers = servers();
-  Latency all;
-  std::uint64_t connections = 0;
-  std::uint64_t open = 0;
-  for (Server* server : all_servers) {
-    server->latency().addTo(all);
-    connections += server->connections();
-    open += server->breakerOpen() ? 1 : 0;
-  }
-  for (const auto& [name, counter] : kColumns) {
-    std::uint64_t sum = 0;
-    for (Server* server : all_servers) sum += (server->counts().*counter).load();
-    stats.emplace_back(name, sum);
-  }
-  stats.emplace_back("connections", connections);
-  stats.emplace_back("breakers_open", open);
-  addLatency("", all);
-  for (Server* server : all_servers) {
-    const std::string prefix = server->name() + " ";
-    for (const auto& [name, counter] : kColumns) {
-      stats.emplace_back(prefix + name, (server->counts().*counter).load());
-    }
-    stats.emplace_back(prefix + "connections", server->connections());
-    stats.emplace_back(prefix + "breakers_open", server->breakerOpen() ? 1 : 0);
-    addLatency(prefix, server->latency());
-  }
-  return stats;
+  std::vector<const Server*> servers;
+  for (const Server* server : all()) servers.push_back(server);
+  return countedOf(servers);
 }
 
 Health MemcachedManager::health() const noexcept {
   Health health;
-  for (const Server* server : servers()) {
+  for (const Server* server : all()) {
     const std::string trouble = server->trouble();
     if (trouble.empty()) continue;
     health.ok = false;
@@ -282,15 +275,19 @@ Health MemcachedManager::health() const noexcept {
   return health;
 }
 
-std::vector<MemcachedManager::ServerStats> MemcachedManager::serverStats(
-    Deadline deadline) noexcept {
-  std::vector<ServerStats> all;
-  for (Server* server : servers()) {
+std::vector<ServerReport> MemcachedManager::servers(Deadline deadline) noexcept {
+  std::vector<ServerReport> reports;
+  for (Server* server : all()) {
+    ServerReport report;
+    report.name = server->name();
     const Millis time = timeFor(deadline);
-    all.push_back({server->name(), {}});
-    if (time > 0) all.back().stats = memcached::serverStats(*server, Budget(time));
+    if (time > 0) report.own = serverStats(*server, Budget(time));
+    report.health = {!server->breakerOpen(), server->trouble()};
+    const Server* one = server;
+    report.counted = countedOf({&one, 1});
+    reports.push_back(std::move(report));
   }
-  return all;
+  return reports;
 }
 
 }  // namespace larder::memcached

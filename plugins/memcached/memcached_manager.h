@@ -26,12 +26,13 @@
 
 #include "larder/cache.h"
 #include "larder/host.h"
+#include "larder/servers.h"
 #include "larder/settings.h"
 #include "pool.h"
 
 namespace larder::memcached {
 
-class MemcachedManager final : public ByteCache {
+class MemcachedManager final : public ByteCache, public ServerList {
  public:
   /// Throws std::runtime_error with the setting's name in its text. No server needs to be there.
   MemcachedManager(Host& host, const Settings& settings);
@@ -55,12 +56,7 @@ class MemcachedManager final : public ByteCache {
   [[nodiscard]] Stats stats() const noexcept override;
   [[nodiscard]] Health health() const noexcept override;
 
-  /// What each server says of itself, by its name; asks them.
-  struct ServerStats {
-    std::string server;
-    std::vector<std::pair<std::string, std::string>> stats;
-  };
-  [[nodiscard]] std::vector<ServerStats> serverStats(Deadline deadline) noexcept;
+  std::vector<ServerReport> servers(Deadline deadline) noexcept override;
 
  private:
   /// What is left of the timeout by the deadline, ms; 0 when that has passed.
@@ -72,7 +68,7 @@ class MemcachedManager final : public ByteCache {
   Stored write(Verb verb, std::string_view key, std::string_view value, Millis ttl,
                Deadline deadline) noexcept;
   /// Of both pools.
-  [[nodiscard]] std::vector<Server*> servers() const;
+  [[nodiscard]] std::vector<Server*> all() const;
 
   Host& host_;
   const ServerOptions options_;

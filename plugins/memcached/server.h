@@ -44,7 +44,7 @@ struct ServerOptions {
 
 /// Errors are told apart as the API tells them.
 struct Counts {
-  /// Round trips: commands sent, however many keys they name.
+  /// Round trips: commands sent, however many keys they name, but for greetings and "stats".
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> hits{0}, misses{0}, stored{0}, erased{0}, bytes_read{0},
       bytes_written{0}, timeouts{0}, unreachable{0}, protocol{0}, breaker{0}, other_errors{0};

@@ -407,6 +407,62 @@ TEST_F(FaultMemcached, Semantics20_AServerThatWasAwayDuringEditsNeverBringsAnOld
   EXPECT_EQ(expectCurrentPages(), 300);
 }
 
+// ---- What operators see, and programs in other languages
+
+TEST_F(FaultMemcached, StatisticsShowEachServerAndWhatItSaysOfItself) {
+  auto well = launch();
+  auto dead = launch();
+  configureNotes({well.address(), dead.address()});
+  publish(40, "version-1");
+  const auto server = serve();
+  dead.kill();
+  expectCurrentPages();
+  expectCurrentPages();
+
+  const auto manager = manage("/@@caches?entries=0")["managers"][0];
+  EXPECT_EQ(manager["ok"], false);
+  ASSERT_EQ(manager["servers"].size(), 2U);
+  const auto& first = manager["servers"][0];
+  EXPECT_EQ(first["name"], well.address());
+  EXPECT_EQ(first["ok"], true);
+  EXPECT_GT(first["counted"]["hits"], 0);
+  EXPECT_EQ(first["own"]["curr_items"], std::to_string(well.stat("curr_items")));
+  const auto& second = manager["servers"][1];
+  EXPECT_EQ(second["ok"], false);
+  EXPECT_GT(second["counted"]["errors_unreachable"], 0);
+
+  const auto shown = run({"stats", "-c", conf_});
+  EXPECT_EQ(shown.status, 0) << shown.output;
+  for (const std::string& text : {well.address(), dead.address(), std::string("EVICTIONS"),
+                                  std::string("1.6."), std::string("next probe in")})
+    EXPECT_NE(shown.output.find(text), std::string::npos) << text << "\n" << shown.output;
+}
+
+// The format is documented in larder/cache/envelope.h; the reader here is another library's.
+TEST_F(FaultMemcached, AnyMessagePackLibraryReadsWhatIsStored) {
+  auto memcached = launch();
+  configureNotes({memcached.address()});
+  publish(1, "version-1");
+  const auto server = serve();
+  expectCurrentPages();
+  const auto keys = memcached.keys();
+  ASSERT_EQ(keys.size(), 1U);
+  const auto answer = memcached.ask("get " + keys[0]);
+  const auto start = answer.find("\r\n") + 2;
+  const auto envelope =
+      answer.substr(start, answer.size() - start - std::string("\r\nEND\r\n").size());
+  ASSERT_EQ(envelope.substr(0, 4), "LRDE");
+  EXPECT_EQ(envelope[4], 1);  // version
+  EXPECT_EQ(envelope[5], 0);  // neither compressed nor signed
+  const auto fields = nlohmann::json::from_msgpack(envelope.begin() + 16, envelope.end());
+  ASSERT_EQ(fields.size(), 14U);
+  EXPECT_NE(fields[10].get<std::string>().find("obj:/notes/0"), std::string::npos);
+  EXPECT_EQ(fields[12], 1);  // a page
+  EXPECT_EQ(fields[13][0], 200);
+  const auto& body = fields[13][2].get_binary();
+  EXPECT_NE(std::string(body.begin(), body.end()).find("version-1"), std::string::npos);
+}
+
 // ---- What visitors send
 
 TEST_F(FaultMemcached, FaultA27_NothingOfARequestReachesTheServersCommands) {

@@ -285,6 +285,11 @@ void EnvelopeCache::count(Reason reason) noexcept {
   counter->fetch_add(1, std::memory_order_relaxed);
 }
 
+std::vector<ServerReport> EnvelopeCache::servers(Deadline deadline) noexcept {
+  auto* const list = dynamic_cast<ServerList*>(store_.get());
+  return list ? list->servers(deadline) : std::vector<ServerReport>();
+}
+
 Stats EnvelopeCache::stats() const noexcept {
   Stats stats = store_->stats();
   const auto add = [&stats](const char* name, const std::atomic<std::uint64_t>& counter) {

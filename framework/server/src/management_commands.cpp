@@ -1,6 +1,7 @@
 // larder stats, larder invalidate: asked of the running server.
 #include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 
 #include "command_support.h"
@@ -93,6 +94,42 @@ void printManagers(const json& managers) {
   table.print(std::cout);
 }
 
+/// A number that a server says of itself, as it says it; empty if it does not.
+std::string own(const json& server, const char* name) {
+  return server.at("own").value(name, std::string());
+}
+std::string ownSize(const json& server, const char* name) {
+  const std::string text = own(server, name);
+  return text.empty() ? text : roughSize(std::strtoull(text.c_str(), nullptr, 10));
+}
+
+void printServers(const json& managers) {
+  for (const json& manager : managers) {
+    const json& servers = manager.at("servers");
+    if (servers.empty()) continue;
+    std::cout << "\nServers of '" << manager.at("id").get<std::string>() << "' at "
+              << manager.at("path").get<std::string>() << '\n';
+    TextTable table({"SERVER", ">REQUESTS", ">HITS", ">MISSES", ">TIMEOUTS", ">OTHER ERRORS",
+                     ">NOT ASKED", ">P50 US", ">P99 US", ">VERSION", ">UPTIME", ">ITEMS", ">BYTES",
+                     ">OF", ">EVICTIONS", ">CONNECTIONS", "STATE"});
+    for (const json& server : servers) {
+      const json& counted = server.at("counted");
+      const auto other = counted.value("errors_unreachable", std::uint64_t{0}) +
+                         counted.value("errors_protocol", std::uint64_t{0}) +
+                         counted.value("errors_other", std::uint64_t{0});
+      table.row({server.at("name"), number(counted, "requests"), number(counted, "hits"),
+                 number(counted, "misses"), number(counted, "errors_timeout"),
+                 std::to_string(other), number(counted, "errors_breaker"),
+                 number(counted, "latency_us_p50"), number(counted, "latency_us_p99"),
+                 own(server, "version"), own(server, "uptime"), own(server, "curr_items"),
+                 ownSize(server, "bytes"), ownSize(server, "limit_maxbytes"),
+                 own(server, "evictions"), own(server, "curr_connections"),
+                 server.at("ok").get<bool>() ? "ok" : server.at("detail").get<std::string>()});
+    }
+    table.print(std::cout, "  ");
+  }
+}
+
 void printViews(const json& views) {
   TextTable table({"VIEW", ">LOOKUPS", ">HITS", ">RATIO", ">RENDERS", ">SAVED"});
   for (const json& view : views) {
@@ -138,6 +175,7 @@ int statsCommand(const CommandLine& line) {
   printProcesses(report->at("processes"));
   std::cout << '\n';
   printManagers(report->at("managers"));
+  printServers(report->at("managers"));
   printViews(report->at("views"));
   printPublished(report->at("processes"));
   printEntries(report->at("managers"));

@@ -1,5 +1,7 @@
 #include "report.h"
 
+#include "larder/servers.h"
+
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -16,11 +18,15 @@ constexpr std::size_t kSweepStep = 4096;
 /// it is swept, so there is a bound.
 constexpr std::size_t kMostSteps = 10'000;
 
+/// Adds them up; of percentiles the worst stands for all.
 void addNumbers(json& into, const json& from) {
   for (const auto& [name, value] : from.items()) {
     if (!value.is_number()) continue;
     json& sum = into[name];
-    sum = (sum.is_number() ? sum.get<std::uint64_t>() : 0) + value.get<std::uint64_t>();
+    const auto one = value.get<std::uint64_t>();
+    const auto other = sum.is_number() ? sum.get<std::uint64_t>() : 0;
+    const bool percentile = name.size() > 4 && name.substr(name.size() - 4, 2) == "_p";
+    sum = percentile ? std::max(one, other) : one + other;
   }
 }
 
@@ -46,6 +52,13 @@ struct Weight {
   std::uint64_t bytes = 0;
 };
 using Places = std::map<std::pair<std::string, std::string>, Weight>;
+
+/// A server may say anything, JSON takes UTF-8 only.
+std::string readable(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return text;
+}
 
 json reportPlaces(const Places& places, std::size_t limit) {
   Weight total;
@@ -109,14 +122,32 @@ void mergeEntries(json& into, const json& from, const ReportQuery& query) {
   into["bytes"] = bytes;
 }
 
-void mergeManager(json& into, const json& from, const ReportQuery& query) {
-  if (!from.at("ok").get<bool>() && into.at("ok").get<bool>()) {
-    into["ok"] = false;
-    into["detail"] = from.at("detail");
+void mergeHealth(json& into, const json& from) {
+  if (from.at("ok").get<bool>() || !into.at("ok").get<bool>()) return;
+  into["ok"] = false;
+  into["detail"] = from.at("detail");
+}
+
+/// Each process has its own view of a server; what that says of itself is the same.
+void mergeServers(json& into, const json& from) {
+  constexpr std::array kNames = {"name"};
+  for (const json& server : from) {
+    json* same = findAlike(into, server, kNames);
+    if (!same) continue;
+    mergeHealth(*same, server);
+    addNumbers((*same)["counted"], server.at("counted"));
+    if (same->at("own").empty()) (*same)["own"] = server.at("own");
   }
+}
+
+void mergeManager(json& into, const json& from, const ReportQuery& query) {
+  mergeHealth(into, from);
   addCounters(into, from);
+  // The numbers of a shared store without servers are its own, the same in every process.
+  const bool counted_here = !into.at("shared").get<bool>() || !into.at("servers").empty();
+  if (counted_here) addNumbers(into["stats"], from.at("stats"));
+  mergeServers(into["servers"], from.at("servers"));
   if (into.at("shared").get<bool>()) return;
-  addNumbers(into["stats"], from.at("stats"));
   if (into.contains("entries") && from.contains("entries"))
     mergeEntries(into["entries"], from.at("entries"), query);
 }
@@ -137,6 +168,17 @@ json reportCounters(const Counters& counters) {
           {"saved_us", counters.savedMicroseconds()}};
 }
 
+json reportServer(const ServerReport& server) {
+  json report = {{"name", server.name},
+                 {"ok", server.health.ok},
+                 {"detail", server.health.detail},
+                 {"counted", json::object()},
+                 {"own", json::object()}};
+  for (const auto& [name, number] : server.counted) report["counted"][name] = number;
+  for (const auto& [name, text] : server.own) report["own"][name] = readable(text);
+  return report;
+}
+
 json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
   const CacheManager::Identity& identity = item.config.identity;
   const Counters none;
@@ -147,6 +189,7 @@ json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
   report["default"] = identity.is_default;
   report["shared"] = item.shared;
   report["stats"] = json::object();
+  report["servers"] = json::array();
   if (!item.manager) {
     report["ok"] = false;
     report["detail"] = item.failure;
@@ -157,6 +200,10 @@ json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
   report["ok"] = health.ok;
   report["detail"] = health.detail;
   for (const auto& [name, number] : cache.stats()) report["stats"][name] = number;
+  if (auto* const list = dynamic_cast<ServerList*>(&cache)) {
+    for (const ServerReport& server : list->servers(kForever))
+      report["servers"].push_back(reportServer(server));
+  }
   if (item.enumerable) report["entries"] = reportEntries(cache, query);
   return report;
 }

@@ -20,8 +20,8 @@ namespace larder::server {
 [[nodiscard]] nlohmann::json reportManager(const ManagerSet::Item& item, const ReportQuery& query);
 
 /// Counters are added; so are the numbers of managers that are not shared, whose entries are added
-/// by path and view. What a shared manager's store says is taken from the first report. At least
-/// one report.
+/// by path and view. What a shared manager's store, or a server behind it, says of itself is taken
+/// from one report. At least one report.
 [[nodiscard]] nlohmann::json mergeReports(std::vector<nlohmann::json> reports,
                                           const ReportQuery& query);
 

@@ -146,9 +146,15 @@ std::vector<std::string> MemcachedServer::keys() {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
     list = ask("lru_crawler metadump all");
   }
-  std::vector<std::string> keys;  // "key=... exp=..." a line
-  for (auto at = list.find("key="); at != std::string::npos; at = list.find("key=", at + 1))
-    keys.push_back(list.substr(at + 4, list.find(' ', at) - at - 4));
+  std::vector<std::string> keys;  // "key=... exp=..." a line, percent-encoded
+  for (auto at = list.find("key="); at != std::string::npos; at = list.find("key=", at + 1)) {
+    std::string key = list.substr(at + 4, list.find(' ', at) - at - 4);
+    for (auto sign = key.find('%'); sign != std::string::npos; sign = key.find('%', sign + 1)) {
+      const auto byte = std::strtoul(key.substr(sign + 1, 2).c_str(), nullptr, 16);
+      key.replace(sign, 3, 1, static_cast<char>(byte));
+    }
+    keys.push_back(std::move(key));
+  }
   return keys;
 }
 

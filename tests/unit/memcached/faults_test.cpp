@@ -184,7 +184,7 @@ TEST_P(NonsenseToACommand, FaultA31_IsAnErrorAndNoCrash) {
   EXPECT_EQ(cache->add("key", "v", kMinute, kSoon).reason, Reason::protocol);
   EXPECT_EQ(cache->erase("key", kSoon).reason, Reason::protocol);
   EXPECT_EQ(cache->release("key", "v", kSoon).reason, Reason::protocol);
-  EXPECT_TRUE(cache->serverStats(kSoon)[0].stats.empty());
+  EXPECT_TRUE(cache->servers(kSoon)[0].own.empty());
   EXPECT_TRUE(server.awaitOpen(0));
 }
 
@@ -331,7 +331,7 @@ TEST_F(MemcachedFault, Semantics27_AHungServerTakesNothingFromAHealthyOne) {
       return answer.status == Status::hit;
     });
     EXPECT_GT(hits, 5);
-    EXPECT_EQ(counter(*cache, well.address() + " errors_timeout"), 0u);
+    EXPECT_EQ(counter(*cache, well.address(), "errors_timeout"), 0u);
   }
 }
 

@@ -51,6 +51,17 @@ class ManagerTest : public ::testing::Test {
     ADD_FAILURE() << "no counter " << name;
     return 0;
   }
+  /// The same of one server.
+  static std::uint64_t counter(memcached::MemcachedManager& cache, const std::string& server,
+                               std::string_view name) {
+    for (const ServerReport& report : cache.servers(kForever)) {
+      for (const auto& [n, value] : report.counted) {
+        if (report.name == server && n == name) return value;
+      }
+    }
+    ADD_FAILURE() << "no counter " << name << " of " << server;
+    return 0;
+  }
   /// Until the breakers are closed, as time would do it.
   void runProbes(Millis during) {
     const Millis end = clock_.monotonic() + during;

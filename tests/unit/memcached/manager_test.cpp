@@ -362,24 +362,36 @@ TEST_F(Memcached, CountsWhatHappened) {
   cache_->get("key", kSoon);
   cache_->get("absent", kSoon);
   cache_->erase("key", kSoon);
-  for (const std::string& prefix : {std::string(), server_.address() + " "}) {
-    EXPECT_EQ(counter(*cache_, prefix + "hits"), 2u);
-    EXPECT_EQ(counter(*cache_, prefix + "misses"), 1u);
-    EXPECT_EQ(counter(*cache_, prefix + "stored"), 1u);
-    EXPECT_EQ(counter(*cache_, prefix + "erased"), 1u);
-    EXPECT_EQ(counter(*cache_, prefix + "bytes_read"), 8u);
-    EXPECT_EQ(counter(*cache_, prefix + "bytes_written"), 4u);
-    EXPECT_GT(counter(*cache_, prefix + "latency_us_p99"), 0u);
-  }
+  EXPECT_EQ(counter(*cache_, "requests"), 5u);
+  EXPECT_EQ(counter(*cache_, "hits"), 2u);
+  EXPECT_EQ(counter(*cache_, "misses"), 1u);
+  EXPECT_EQ(counter(*cache_, "stored"), 1u);
+  EXPECT_EQ(counter(*cache_, "erased"), 1u);
+  EXPECT_EQ(counter(*cache_, "bytes_read"), 8u);
+  EXPECT_EQ(counter(*cache_, "bytes_written"), 4u);
+  EXPECT_GT(counter(*cache_, "latency_us_p99"), 0u);
 }
 
-TEST_F(Memcached, ShowsTheServersOwnStatistics) {
+TEST_F(Memcached, ShowsEachServerAndWhatItSaysOfItself) {
   cache_->put("key", "v", kMinute, kSoon);
-  const auto all = cache_->serverStats(kSoon);
+  const auto all = cache_->servers(kSoon);
   ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0].server, server_.address());
-  EXPECT_THAT(all[0].stats,
+  EXPECT_EQ(all[0].name, server_.address());
+  EXPECT_TRUE(all[0].health.ok);
+  EXPECT_THAT(all[0].counted,
+              ::testing::Contains(std::pair<std::string, std::uint64_t>("stored", 1)));
+  EXPECT_THAT(all[0].own,
               ::testing::Contains(std::pair<std::string, std::string>("curr_items", "1")));
+}
+
+TEST_F(Memcached, ShowsWhichServerIsNotAskedAndWhy) {
+  server_.kill();
+  for (int i = 0; i < 3; ++i) (void)cache_->get("key", kSoon);
+  const auto all = cache_->servers(kSoon);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_FALSE(all[0].health.ok);
+  EXPECT_THAT(all[0].health.detail, HasSubstr("next probe in"));
+  EXPECT_TRUE(all[0].own.empty());
 }
 
 // ---- Several servers

@@ -21,6 +21,7 @@ json managerReport(bool shared, std::uint64_t bytes, json paths) {
           {"hits", 2},
           {"saved_us", 10},
           {"stats", {{"bytes", bytes}}},
+          {"servers", json::array()},
           {"entries", {{"count", 1}, {"bytes", bytes}, {"paths", std::move(paths)}}}};
 }
 
@@ -67,6 +68,31 @@ TEST(MergeReports, AddsEntriesByPath) {
 
 TEST(MergeReports, CountsASharedStoreOnce) {
   EXPECT_EQ(merged(true)["managers"][0]["stats"]["bytes"], 100);
+}
+
+json serverReport(const char* name, bool ok, std::uint64_t hits, std::uint64_t p99) {
+  return {{"name", name},
+          {"ok", ok},
+          {"detail", ok ? "" : "no answer"},
+          {"counted", {{"hits", hits}, {"latency_us_p99", p99}}},
+          {"own", ok ? json{{"version", "1.6.18"}} : json::object()}};
+}
+
+TEST(MergeReports, EachServerIsSeenByAllProcesses) {
+  json one = managerReport(true, 1, json::array());
+  one["servers"] = {serverReport("a", true, 5, 100), serverReport("b", false, 1, 50)};
+  one["stats"] = {{"hits", 6}};
+  json two = managerReport(true, 1, json::array());
+  two["servers"] = {serverReport("a", true, 7, 90), serverReport("b", true, 2, 60)};
+  two["stats"] = {{"hits", 9}};
+  const json manager =
+      mergeReports({processReport(0, one), processReport(1, two)}, {})["managers"][0];
+  EXPECT_EQ(manager["stats"]["hits"], 15);
+  ASSERT_EQ(manager["servers"].size(), 2U);
+  EXPECT_EQ(manager["servers"][0]["counted"]["hits"], 12);
+  EXPECT_EQ(manager["servers"][0]["counted"]["latency_us_p99"], 100);
+  EXPECT_EQ(manager["servers"][1]["ok"], false);
+  EXPECT_EQ(manager["servers"][1]["own"]["version"], "1.6.18");
 }
 
 TEST(MergeReports, OneProcessInTroubleShows) {

@@ -54,6 +54,7 @@
 
 #include "larder/cache.h"
 #include "larder/clock.h"
+#include "larder/servers.h"
 #include "larder/settings.h"
 
 namespace larder {
@@ -82,7 +83,7 @@ struct EnvelopeOptions {
 
 class EnvelopeFormat;
 
-class EnvelopeCache final : public Cache {
+class EnvelopeCache final : public Cache, public ServerList {
  public:
   /// Completes a page that was read: derived fields such as its header lines.
   using Finish = std::function<void(Page&)>;
@@ -105,6 +106,8 @@ class EnvelopeCache final : public Cache {
   /// The store's, and the counters of what the envelope refused.
   [[nodiscard]] Stats stats() const noexcept override;
   [[nodiscard]] Health health() const noexcept override { return store_->health(); }
+  /// The store's, if it has any.
+  std::vector<ServerReport> servers(Deadline deadline) noexcept override;
 
   /// Leases lie apart from the values (L24). `token` tells one leader from the next; `ttl` is at
   /// least kMinLease. Reason::exists: somebody else leads.
