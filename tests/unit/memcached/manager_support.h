@@ -30,8 +30,11 @@ inline Settings memcachedSettings(std::vector<std::string> servers, RawSettings 
 
 class ManagerTest : public ::testing::Test {
  protected:
+  /// With time enough for a busy machine, unless a test is about time and sets another.
   std::unique_ptr<memcached::MemcachedManager> open(std::vector<std::string> servers,
                                                     RawSettings more = {}) {
+    for (const char* name : {"timeout", "connect_timeout"})
+      more.insert({name, {std::string("10s"), "the test"}});
     return std::make_unique<memcached::MemcachedManager>(
         host_, memcachedSettings(std::move(servers), std::move(more)));
   }

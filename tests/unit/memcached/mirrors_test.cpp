@@ -19,11 +19,8 @@ constexpr Millis kMinute = 60'000;
 
 class Mirrors : public ManagerTest {
  protected:
-  /// Time enough for a busy machine, where the test is not about time.
   std::unique_ptr<MemcachedManager> mirrored(RawSettings more = {}) {
     more["mirrors"] = {std::vector{mirror_.address()}, "the test"};
-    more.insert({"timeout", {std::string("2s"), "the test"}});
-    more.insert({"connect_timeout", {std::string("2s"), "the test"}});
     return open({first_.address()}, std::move(more));
   }
   MemcachedServer first_ = launch();
@@ -114,9 +111,7 @@ class Login : public ManagerTest {
   }
   RawSettings as(const std::string& password) {
     return {{"username", {std::string("larder"), "the test"}},
-            {"password", {password, "the test"}},
-            {"timeout", {std::string("2s"), "the test"}},
-            {"connect_timeout", {std::string("2s"), "the test"}}};
+            {"password", {password, "the test"}}};
   }
   TempDir folder_;
   MemcachedServer::Options options_;
