@@ -3,7 +3,6 @@
 import argparse
 import json
 import os
-import random
 import shutil
 import signal
 import socket
@@ -117,16 +116,20 @@ def together(jobs):
     if len(jobs) == 1:
         return jobs[0]()
     times = [None] * len(jobs)
+    problems = []
 
     def run(i):
-        times[i] = jobs[i]()
+        try:
+            times[i] = jobs[i]()
+        except BaseException as problem:  # in a thread, die() would go unheard
+            problems.append("%s" % problem)
     threads = [threading.Thread(target=run, args=(i,)) for i in range(len(jobs))]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    if None in times:
-        die("a client failed")
+    if problems:
+        sys.exit(problems[0])
     return max(times)
 
 
@@ -168,7 +171,7 @@ class Larder:
         shutil.copytree(os.path.join(HERE, "app"), app)
         self.mounts = [m for m in self.MANAGERS
                        if m != "tiered" or os.path.exists(BUILD + "/lib/larder/plugins/tiered.so")]
-        text = ('[site]\ndata = "%s/data"\n[http]\nport = %d\n[management]\nport = %d\n'
+        text = ('[site]\ndata = "%s/data"\n[http]\nport = %d\nidle_timeout = "1h"\n[management]\nport = %d\n'
                 '[plugins]\napp_folders = ["%s/tests/bin/apps"]\n'
                 % (folder, self.port, free_port(), os.path.abspath(BUILD)))
         for mount in self.mounts:
@@ -193,10 +196,11 @@ class Larder:
                                   stdout=subprocess.PIPE, check=False).stdout.split()
         return [int(c) for c in children] or [self.process.pid]
 
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.port))
-
-    def fetch(self, connection, target):
+    def fetch(self, connections, number, target):
+        """Over the connection of that number, made when it is first used: silent ones are closed."""
+        if number not in connections:
+            connections[number] = socket.create_connection(("127.0.0.1", self.port))
+        connection = connections[number]
         connection.sendall(b"GET %s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % target.encode())
         data = b""
         while b"\r\n\r\n" not in data:
@@ -224,32 +228,31 @@ def larder_rows(larder, processes):
     titles = {"ram": "RAMCache, %s", "single": "MemcachedManager, %s",
               "manifest": "MemcachedManager, %s, manifest on", "tiered": "TieredManager, %s"}
     # Which worker a connection meets is up to the kernel; with several of them each worker has some.
-    connections = [larder.connect() for _ in range(1 if processes == 1 else 4 * processes)]
-    random.shuffle(connections)
+    connections = {}
 
-    def job(connection, target, test):
+    def job(number, target, test):
         start = time.perf_counter()
         for _ in range(PAGES[test]):
-            if larder.fetch(connection, target) != ANSWER[test]:
+            if larder.fetch(connections, number, target) != ANSWER[test]:
                 die("%s: a wrong answer" % target)
         return (time.perf_counter() - start) * 1000
 
     def run(target, test):
         if processes == 1:
-            return job(connections[0], target, test)
+            return job(0, target, test)
         # As much work as the peers do, spread over the connections.
         start = time.perf_counter()
         work = [0] * processes
         lock = threading.Lock()
 
-        def loop(connection):
+        def loop(number):
             while True:
                 with lock:
                     if not work:
-                        return 0
+                        return 0.0
                     work.pop()
-                job(connection, target, test)
-        together([lambda c=c: loop(c) for c in connections])
+                job(number, target, test)
+        together([lambda n=n: loop(n) for n in range(4 * processes)])
         return (time.perf_counter() - start) * 1000
     rows = []
     for test in GETS:
