@@ -115,14 +115,20 @@ class Cursor {
 
   /// The next item without what it contains.
   Item item() noexcept {
-    using namespace msgpack_format;
-    using Kind = Item::Kind;
     if (!holds(1)) return {};
     const auto tag = static_cast<unsigned char>(*p_++);
+    // Most items are short texts: a map's keys, if nothing else.
+    if (tag >= 0xa0 && tag < 0xc0) return {Item::Kind::text, tag & 0x1fu};
+    return other(tag);
+  }
+
+ private:
+  [[gnu::noinline]] Item other(unsigned char tag) noexcept {
+    using namespace msgpack_format;
+    using Kind = Item::Kind;
     if (tag < 0x80) return {Kind::integer, tag};
     if (tag < 0x90) return {Kind::map, tag & 0x0fu};
     if (tag < 0xa0) return {Kind::list, tag & 0x0fu};
-    if (tag < 0xc0) return {Kind::text, tag & 0x1fu};
     if (tag >= 0xe0) return signedItem(static_cast<std::int8_t>(tag));
     switch (tag) {
       case kNil:
@@ -172,7 +178,6 @@ class Cursor {
     }
   }
 
- private:
   static Item signedItem(std::int64_t value) noexcept {
     return {Item::Kind::integer, static_cast<std::uint64_t>(value)};
   }
