@@ -32,14 +32,16 @@ inline Found find(const TableCell& cell, const CacheKey& key, Hash hash, HazardR
     bool moved = false;
     TableView(table).probe(hash, [&](const Bucket::Slot& place, std::uint64_t word) {
       const CacheEntry* candidate = Bucket::entryOf(word);
-      // What is compared lies at the end of the object and behind it.
-      __builtin_prefetch(reinterpret_cast<const char*>(candidate + 1) - 64);
-      __builtin_prefetch(candidate + 1);
+      // What a hit reads: the end of the object, and the key behind it.
+      const char* key_at = reinterpret_cast<const char*>(candidate + 1);
+      __builtin_prefetch(key_at - 48);
+      __builtin_prefetch(key_at);
+      __builtin_prefetch(key_at + key.bytes.size());
       slot.exchange(candidate);
       moved = place.load() != word || cell.load() != table;
       if (moved) [[unlikely]]
         return true;
-      if (candidate->key == key.bytes) [[likely]] {
+      if (candidate->key() == key.bytes) [[likely]] {
         found = Found::entry;
       } else if (candidate->digest == key.digest) {
         found = Found::other_key;

@@ -8,7 +8,7 @@ constexpr std::size_t kFirstBuckets = 4;
 
 bool isLate(const CacheEntry& fresh, const CacheEntry& present) noexcept {
   return present.stamp.era == fresh.stamp.era && present.stamp.as_of > fresh.stamp.as_of &&
-         present.key == fresh.key;
+         present.key() == fresh.key();
 }
 
 }  // namespace
@@ -34,7 +34,7 @@ Found Shard::findLocked(const CacheKey& key, Hash hash, const CacheEntry*& entry
   Table::Position at;
   if (!table_->find(hash, key.digest, at)) return Found::nothing;
   entry = nodes_[at.node].entry;
-  return entry->key == key.bytes ? Found::entry : Found::other_key;
+  return entry->key() == key.bytes ? Found::entry : Found::other_key;
 }
 
 Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uint32_t expires,
@@ -79,7 +79,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
 bool Shard::erase(const CacheKey& key, Hash hash) noexcept {
   Table::Position at;
   if (!table_->find(hash, key.digest, at)) return false;
-  if (nodes_[at.node].entry->key != key.bytes) return false;
+  if (nodes_[at.node].entry->key() != key.bytes) return false;
   policy_->remove(at.node);
   drop(at.slot, at.node);
   ++counters_.erased;

@@ -333,11 +333,11 @@ class Side {
     for (const Load& load : loads_) {
       Names names;
       for (std::size_t i = 0; i < load.keys.size(); ++i) {
-        auto entry = CacheEntry::make(load.keys[i]);
+        static const std::string kScope = "obj:/portal";
+        static const std::string kInput = "param:mode";
+        auto entry =
+            CacheEntry::make(load.keys[i], {.scopes = {&kScope, 1}, .inputs = {&kInput, 1}});
         entry->value = load.values[i];
-        entry->scope_names = "obj:/portal";
-        entry->scopes = {hash64(entry->scope_names)};
-        entry->inputs = {"param:mode"};
         entry->created_wall = clock.wall();
         entry->lifetime.created = clock.monotonic();
         entry->lifetime.fresh_until = entry->lifetime.stale_until = entry->lifetime.error_until =

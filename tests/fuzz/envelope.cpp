@@ -55,10 +55,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   store->items.begin()->second.value = envelope;
   const Lookup found = cache.get(key, kForever);
   if (found.status != Status::hit) return 0;
-  if (found.entry->key != CacheKey(key).bytes) std::abort();
+  if (found.entry->key() != CacheKey(key).bytes) std::abort();
   if (found.entry->lifetime.end() <= clock.monotonic()) std::abort();
   if (found.entry->lifetime.created > clock.monotonic()) std::abort();
-  if (const Page* page = found.entry->value.page()) return page->body.size() > kMaxValue;
+  if (const auto page = found.entry->value.page()) return page->body.size() > kMaxValue;
   // More nodes than bytes would mean that memory was taken that nobody had paid for.
   const bool sealed_here = (data[0] & 1) == 0;  // then it is not compressed
   if (sealed_here && found.entry->value.document().bytes() > 34 * envelope.size() + 4096) {

@@ -177,7 +177,7 @@ Lookup FaultyObjects::get(const CacheKey& key, Deadline) noexcept {
     if (weather_.dice.chance(300)) return {Status::error, {}, Reason::unreachable};
     if (weather_.dice.chance(300)) return {};
     const auto older = std::find_if(older_.begin(), older_.end(),
-                                    [&](const auto& entry) { return entry->key == key.bytes; });
+                                    [&](const auto& entry) { return entry->key() == key.bytes; });
     if (older != older_.end()) return {Status::hit, EntryRef(*older), Reason::none};
   }
   const auto it = entries_.find(key.bytes);
@@ -188,7 +188,7 @@ Lookup FaultyObjects::get(const CacheKey& key, Deadline) noexcept {
 void FaultyObjects::store(EntryPtr entry) {
   older_.push_back(entry);
   if (older_.size() > kOlderKept) older_.pop_front();
-  std::string key(entry->key);
+  std::string key(entry->key());
   entries_.insert_or_assign(std::move(key), std::move(entry));
   if (entries_.size() > kValuesKept) evict(kValuesKept / 4);
 }

@@ -202,7 +202,7 @@ void World::ask(SimulatedSite& site, SiteProcess& process, Asked asked) {
     if (auto wrong = judge(asked, answer, site.oracle(), views_); !wrong.empty()) {
       world_.violation = who + "\n  outcome " + std::string(outcomeName(answer.outcome)) +
                          ", as of seq " + std::to_string(answer.entry->stamp.as_of) + ": " + wrong +
-                         "\n" + answer.entry->value.page()->body;
+                         "\n" + std::string(answer.entry->value.page()->body);
     }
   } catch (const std::exception& error) {
     ++report_.refused;

@@ -74,7 +74,7 @@ class Judge {
   }
 
   std::string run() {
-    const Page* page = answer_.entry->value.page();
+    const auto page = answer_.entry->value.page();
     if (!page) return "no page";
     rest_ = page->body;
     if (!nextLine()) return "an empty page";

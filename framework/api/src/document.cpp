@@ -102,10 +102,8 @@ void measure(const Tree& tree, Need& need) {
   }
 }
 
-/// Nodes first, then characters, in two blocks that never move.
+/// Where a document is laid out: nodes, then characters, in one block.
 struct Arena {
-  std::unique_ptr<Node[]> nodes;
-  std::unique_ptr<char[]> chars;
   Node* next_node = nullptr;
   char* next_char = nullptr;
 
@@ -151,16 +149,12 @@ struct Arena {
 Document Document::from(const Tree& tree) {
   Need need;
   measure(tree, need);
-  auto arena = std::make_shared<Arena>();
-  arena->nodes = std::make_unique<Node[]>(need.nodes);
-  arena->chars = std::make_unique<char[]>(need.chars);
-  arena->next_node = arena->nodes.get();
-  arena->next_char = arena->chars.get();
-  const Node root = arena->place(tree);
-  constexpr std::size_t kShared = 16;  // what make_shared puts before the object
-  return {std::move(arena), root,
-          heapBytes(sizeof(Arena) + kShared) + heapBytes(need.nodes * sizeof(Node)) +
-              heapBytes(need.chars)};
+  const auto blocks = need.nodes + (need.chars + sizeof(Node) - 1) / sizeof(Node);
+  auto storage = std::make_shared<Node[]>(blocks);
+  Arena arena{storage.get(), reinterpret_cast<char*>(storage.get() + need.nodes)};
+  const Node root = arena.place(tree);
+  constexpr std::size_t kShared = 24;  // what make_shared puts before an array
+  return {std::move(storage), root, heapBytes(blocks * sizeof(Node) + kShared)};
 }
 
 }  // namespace larder

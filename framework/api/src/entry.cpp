@@ -1,45 +1,45 @@
 #include "larder/entry.h"
 
-#include <cstring>
+#include <algorithm>
+#include <limits>
 #include <new>
+#include <stdexcept>
 
 #include "heap_size.h"
 
 namespace larder {
 
-namespace {
-/// operator new aligns to 16 bytes; this much more always holds an object on a cache line of its
-/// own. (An aligned operator new is slower and leaves holes.)
-constexpr std::size_t kRoomToAlign = alignof(CacheEntry) - __STDCPP_DEFAULT_NEW_ALIGNMENT__;
-
-std::size_t blockSize(std::size_t key_bytes) noexcept {
-  return sizeof(CacheEntry) + key_bytes + kRoomToAlign;
-}
-}  // namespace
-
-std::unique_ptr<CacheEntry> CacheEntry::make(const CacheKey& key) {
-  const std::size_t size = key.bytes.size();
-  void* const block = ::operator new(blockSize(size));
-  void* place = block;
-  std::size_t space = blockSize(size);
-  std::align(alignof(CacheEntry), sizeof(CacheEntry) + size, place, space);
-  char* bytes = static_cast<char*>(place) + sizeof(CacheEntry);
-  if (size != 0) std::memcpy(bytes, key.bytes.data(), size);
-  const auto padding = static_cast<std::uint8_t>(blockSize(size) - space);
-  return std::unique_ptr<CacheEntry>(::new (place) CacheEntry(key, {bytes, size}, padding));
+std::unique_ptr<CacheEntry> CacheEntry::make(const CacheKey& key, Reads reads) {
+  const std::size_t behind = scopesAt(key.bytes.size()) + reads.scopes.size() * sizeof(ScopeId) +
+                             NameList::bytesFor(reads.scopes) + NameList::bytesFor(reads.inputs);
+  if (behind > std::numeric_limits<std::uint32_t>::max())
+    throw std::length_error("a cache key and the names of what was read take more than 4 GiB");
+  void* const block = ::operator new(sizeof(CacheEntry) + behind);
+  return std::unique_ptr<CacheEntry>(::new (block) CacheEntry(key, reads));
 }
 
-void CacheEntry::operator delete(CacheEntry* entry, std::destroying_delete_t) noexcept {
-  void* const block = reinterpret_cast<char*>(entry) - entry->padding_;
-  entry->~CacheEntry();
+CacheEntry::CacheEntry(const CacheKey& key, const Reads& reads) noexcept
+    : digest(key.digest),
+      partition(key.partition),
+      scope_count_(static_cast<std::uint32_t>(reads.scopes.size())),
+      scope_names_size_(static_cast<std::uint32_t>(NameList::bytesFor(reads.scopes))),
+      inputs_size_(static_cast<std::uint32_t>(NameList::bytesFor(reads.inputs))),
+      key_size_(static_cast<std::uint32_t>(key.bytes.size())) {
+  char* const bytes = reinterpret_cast<char*>(this + 1);
+  std::copy(key.bytes.begin(), key.bytes.end(), bytes);
+  auto* id = reinterpret_cast<ScopeId*>(bytes + scopesAt(key_size_));
+  for (const auto& name : reads.scopes) *id++ = hash64(name);
+  NameList::write(reads.inputs, NameList::write(reads.scopes, reinterpret_cast<char*>(id)));
+}
+
+void CacheEntry::operator delete(void* block) noexcept {
   ::operator delete(block);
 }
 
 std::size_t CacheEntry::weight() const noexcept {
-  std::size_t n = heapBytes(blockSize(key.size())) + value.bytes() + heapBytes(scopes) +
-                  heapBytes(scope_names) + heapBytes(inputs);
-  for (const auto& name : inputs) n += heapBytes(name);
-  return n;
+  const auto* end = names() + scope_names_size_ + inputs_size_;
+  return heapBytes(static_cast<std::size_t>(end - reinterpret_cast<const char*>(this))) +
+         value.bytes();
 }
 
 // Apart from drop(), so that ending a reference is a few instructions wherever it happens.

@@ -330,7 +330,7 @@ Result<Document> decodeDocument(Buffer bytes) {
                   sizeof(Decoded) + bytes.data.size() + decoder.nodeBytes());
 }
 
-Result<> encodePage(const Page& page, std::string& out) {
+Result<> encodePage(const PageView& page, std::string& out) {
   if (page.headers.size() > kMaxPageHeaders) {
     return Error{"the page has " + std::to_string(page.headers.size()) + " headers, more than " +
                  std::to_string(kMaxPageHeaders)};
@@ -345,7 +345,7 @@ Result<> encodePage(const Page& page, std::string& out) {
   Packer packer(sink);
   packer.pack_array(6).pack_int(page.status);
   packer.pack_array(static_cast<std::uint32_t>(2 * page.headers.size()));
-  for (const Header& header : page.headers) {
+  for (const HeaderView header : page.headers) {
     packText(packer, header.name);
     packText(packer, header.value);
   }
@@ -376,7 +376,8 @@ Result<Page> decodePage(std::string_view bytes) {
   page.gzip = in.bytes();
   page.etag = in.text();
   page.last_modified = in.natural();
-  if (!in.complete()) return Error{"damaged page: it ends too early or something follows it"};
+  if (!in.complete() || page.etag.size() > Page::kMaxEtag)
+    return Error{"damaged page: it ends too early or something follows it"};
   return page;
 }
 

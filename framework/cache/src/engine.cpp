@@ -67,19 +67,10 @@ bool isEmpty(const Node& node) noexcept {
 }
 
 bool sameAnswer(const Value& a, const Value& b) noexcept {
-  const Page* p = a.page();
-  const Page* q = b.page();
-  if (!p || !q) return p == q && a.document() == b.document();
+  const auto p = a.page();
+  const auto q = b.page();
+  if (!p || !q) return !p && !q && a.document() == b.document();
   return p->status == q->status && p->body == q->body && p->headers == q->headers;
-}
-
-std::string joinLines(const std::vector<std::string>& lines) {
-  std::string all;
-  for (const auto& line : lines) {
-    if (!all.empty()) all += '\n';
-    all += line;
-  }
-  return all;
 }
 
 /// Of a cache in this process a second look-up costs less than remembering the first.
@@ -309,7 +300,7 @@ std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallConte
   const CacheEntry& entry = *flight.entry;
   KeyBuilder mine;
   buildKey(target, call.inputs(), flight.names, mine);
-  if (mine.bytes() != entry.key && !planted(Fault::l16_followers_values)) return std::nullopt;
+  if (mine.bytes() != entry.key() && !planted(Fault::l16_followers_values)) return std::nullopt;
   const bool nested = context.hasSnapshot();
   const auto verdict =
       ledger_.judge(entry, nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit);
@@ -424,14 +415,10 @@ Engine::Rendered Engine::render(Call& call, CallContext& context, Recorder& reco
   buildKey(target, call.inputs(), rendered.names, builder);
   const auto store_key =
       planted(Fault::l15_key_before_render) ? key : builder.key(target.partition);
-  auto entry = CacheEntry::make(store_key);
+  const auto scopes = coarsen(recorder.scopes(), options_.max_scopes);
+  auto entry = CacheEntry::make(store_key, {.scopes = scopes, .inputs = recorder.inputs()});
   entry->value = std::move(value);
   entry->stamp = stamp;
-  const auto scopes = coarsen(recorder.scopes(), options_.max_scopes);
-  entry->scopes.reserve(scopes.size());
-  for (const auto& scope : scopes) entry->scopes.push_back(scopeId(scope));
-  entry->scope_names = joinLines(scopes);
-  entry->inputs = recorder.inputs();
   entry->is_private = recorder.isPrivate();
   entry->created_wall = wall;
   entry->cost_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(
@@ -468,11 +455,11 @@ Outcome Engine::storability(const Target& target, const CacheEntry& entry,
     return Outcome::refused_render;
   }
   if (entry.lifetime.end() <= entry.lifetime.created) return Outcome::refused_policy;
-  if (const Page* page = entry.value.page()) {
+  if (const auto page = entry.value.page()) {
     if (!isStorableStatus(page->status)) return Outcome::refused_policy;
     if (page->header("Set-Cookie") && !target.policy->strip_set_cookie)
       return Outcome::refused_policy;
-    if (const auto* control = page->header("Cache-Control");
+    if (const auto control = page->header("Cache-Control");
         control && control->find("no-store") != std::string::npos) {
       return Outcome::refused_policy;
     }
@@ -499,7 +486,7 @@ Outcome Engine::storability(const Target& target, const CacheEntry& entry,
 
 Millis Engine::maxAge(const Policy& policy, const Value& value) const noexcept {
   const auto orDefault = [&policy](Millis age) { return age < 0 ? policy.max_age : age; };
-  if (const Page* page = value.page()) {
+  if (const auto page = value.page()) {
     if (page->status == 404 || page->status == 410) return orDefault(policy.max_age_not_found);
     if (page->status >= 500) return policy.max_age_error;
     return page->body.empty() ? orDefault(policy.max_age_empty) : policy.max_age;
@@ -576,7 +563,7 @@ void Engine::auditNow(Call& call, const CacheEntry& entry) {
   const auto& target = call.target();
   CallContext context(snapshots_, addMillis(clock_.monotonic(), target.policy->render_timeout));
   Recorder recorder;
-  const CacheKey key{entry.key, entry.digest, entry.partition};
+  const CacheKey key{entry.key(), entry.digest, entry.partition};
   const auto again = render(call, context, recorder, key, false, true);
   if (ledger_.judge(entry) != Verdict::valid || ledger_.judge(*again.entry) != Verdict::valid)
     return;
@@ -588,7 +575,7 @@ void Engine::auditNow(Call& call, const CacheEntry& entry) {
          std::string(target.path) +
          " differs from a new render; it reads something that is neither an input nor a dependency "
          "(key: " +
-         describeKey(entry.key) + ")");
+         describeKey(entry.key()) + ")");
   }
 }
 

@@ -80,15 +80,13 @@ Millis span(Millis from, Millis until) noexcept {
   return until > from ? until - from : 0;
 }
 
-/// Scope ids of names that stand one a line.
-std::vector<ScopeId> scopeIds(std::string_view lines) {
-  std::vector<ScopeId> ids;
-  if (lines.empty()) return ids;
-  ids.reserve(static_cast<std::size_t>(std::count(lines.begin(), lines.end(), '\n')) + 1);
+std::vector<std::string> splitLines(std::string_view lines) {
+  std::vector<std::string> names;
+  if (lines.empty()) return names;
   for (;;) {
     const auto end = lines.find('\n');
-    ids.push_back(hash64(lines.substr(0, end)));
-    if (end == std::string_view::npos) return ids;
+    names.emplace_back(lines.substr(0, end));
+    if (end == std::string_view::npos) return names;
     lines.remove_prefix(end + 1);
   }
 }
@@ -128,12 +126,15 @@ EnvelopeFormat::Mac EnvelopeFormat::macOf(std::string_view head,
 
 Result<std::string> EnvelopeFormat::encode(const CacheEntry& entry,
                                            std::string_view key_bytes) const {
-  // Whoever reads it learns its scopes from the names alone.
-  if (scopeIds(entry.scope_names) != entry.scopes) {
-    return Error{"the names of the scopes are not those of their ids"};
+  std::string scopes;
+  for (const auto name : entry.scopeNames()) {
+    if (name.empty() || name.find('\n') != std::string_view::npos)
+      return Error{"a scope has no name, or a name of several lines"};
+    if (!scopes.empty()) scopes += '\n';
+    scopes += name;
   }
   std::string body;
-  body.reserve(key_bytes.size() + entry.scope_names.size() + entry.value.bytes() + 256);
+  body.reserve(key_bytes.size() + scopes.size() + entry.value.bytes() + 256);
   Sink sink{body};
   msgpack::packer<Sink> packer(sink);
   const auto text = [&](std::string_view v) {
@@ -153,10 +154,11 @@ Result<std::string> EnvelopeFormat::encode(const CacheEntry& entry,
       .pack_int64(span(life.created, life.error_until))
       .pack_uint32(entry.cost_us);
   entry.is_private ? packer.pack_true() : packer.pack_false();
-  text(entry.scope_names);
-  packer.pack_array(static_cast<std::uint32_t>(entry.inputs.size()));
-  for (const auto& name : entry.inputs) text(name);
-  const Page* page = entry.value.page();
+  text(scopes);
+  const auto inputs = entry.inputs();
+  packer.pack_array(static_cast<std::uint32_t>(inputs.size()));
+  for (const auto name : inputs) text(name);
+  const auto page = entry.value.page();
   packer.pack_uint8(page ? 1 : 0);
   const auto done =
       page ? encodePage(*page, body) : encodeDocument(entry.value.document().root(), body);
@@ -238,43 +240,44 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
   if (!shape || in.failed()) return {Reason::damaged, nullptr};
   if (key_bytes != key.bytes) return {Reason::other_key, nullptr};
 
-  auto entry = CacheEntry::make(key);
-  entry->stamp.as_of = in.unsignedInteger();
-  entry->stamp.era = in.unsignedInteger();
-  entry->stamp.schema = in.unsignedInteger();
-  entry->created_wall = in.natural();
+  Stamp stamp;
+  stamp.as_of = in.unsignedInteger();
+  stamp.era = in.unsignedInteger();
+  stamp.schema = in.unsignedInteger();
+  const Millis created_wall = in.natural();
   const Millis fresh = in.natural();
   const Millis stale = in.natural();
   const Millis error = in.natural();
-  entry->cost_us = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(in.unsignedInteger(), std::numeric_limits<std::uint32_t>::max()));
-  entry->is_private = in.boolean();
-  entry->scope_names = in.text();
-  const std::size_t inputs = in.array();
-  if (in.failed() || inputs > kMaxInputs) return {Reason::damaged, nullptr};
-  entry->inputs.reserve(inputs);
-  for (std::size_t i = 0; i < inputs; ++i) {
-    const auto name = in.text();
+  const auto cost_us =
+      std::min<std::uint64_t>(in.unsignedInteger(), std::numeric_limits<std::uint32_t>::max());
+  const bool is_private = in.boolean();
+  const auto scopes = splitLines(in.text());
+  std::vector<std::string> inputs(std::min(in.array(), kMaxInputs + 1));
+  if (in.failed() || inputs.size() > kMaxInputs) return {Reason::damaged, nullptr};
+  for (auto& name : inputs) {
+    name = in.text();
     // L15: a result that depends on what the key does not tell is another key's.
     if (!in.failed() && !keyHasInput(key.bytes, name)) return {Reason::other_key, nullptr};
-    entry->inputs.emplace_back(name);
   }
   const auto kind = in.unsignedInteger();
   if (in.failed() || kind > 1) return {Reason::damaged, nullptr};
 
-  const Millis age = std::max<Millis>(wall - entry->created_wall, 0);
-  entry->lifetime.created = now - age;
-  entry->lifetime.fresh_until = addMillis(entry->lifetime.created, fresh);
-  entry->lifetime.stale_until = addMillis(entry->lifetime.created, stale);
-  entry->lifetime.error_until = addMillis(entry->lifetime.created, error);
-  if (entry->lifetime.end() <= now) return {Reason::expired, nullptr};
+  const Millis created = now - std::max<Millis>(wall - created_wall, 0);
+  const Lifetime lifetime{created, addMillis(created, fresh), addMillis(created, stale),
+                          addMillis(created, error)};
+  if (lifetime.end() <= now) return {Reason::expired, nullptr};
 
-  entry->scopes = scopeIds(entry->scope_names);
+  auto entry = CacheEntry::make(key, {.scopes = scopes, .inputs = inputs});
+  entry->stamp = stamp;
+  entry->lifetime = lifetime;
+  entry->created_wall = created_wall;
+  entry->cost_us = static_cast<std::uint32_t>(cost_us);
+  entry->is_private = is_private;
   if (kind == 1) {
     auto page = decodePage(in.rest());
     if (!page) return {Reason::damaged, nullptr};
     if (finish) finish(*page);
-    entry->value = std::move(*page);
+    entry->value = *page;
   } else {
     auto document = decodeDocument({body.owner, in.rest()});
     if (!document) return {Reason::damaged, nullptr};

@@ -11,7 +11,7 @@ Verdict Ledger::judge(const CacheEntry& entry, std::uint64_t limit) noexcept {
   const auto now = version();
   if (limit == kNoLimit && entry.validated_at.load(std::memory_order_relaxed) == now)
     return Verdict::valid;
-  const auto verdict = judge(entry.stamp, entry.scopes, limit);
+  const auto verdict = judge(entry.stamp, entry.scopes(), limit);
   if (verdict == Verdict::valid && limit == kNoLimit)
     entry.validated_at.store(now, std::memory_order_relaxed);
   return verdict;

@@ -25,7 +25,7 @@ std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
   if (!item) return std::nullopt;
   Lookup& known = item->lookup;
   if (known.status == Status::hit) {
-    if (known.entry->key != key.bytes) return std::nullopt;
+    if (known.entry->key() != key.bytes) return std::nullopt;
     landings = item->landings;
     return Lookup{Status::hit, EntryRef(known.entry.share()), Reason::none};
   }
@@ -89,8 +89,8 @@ std::shared_ptr<const Manifests::Manifest> Manifests::manifestOf(const RequestMe
                                      [&](const Part& p) { return p.cache.lock() == cache; });
     if (part == manifest->parts.end())
       part = manifest->parts.insert(part, Part{.cache = cache, .keys = {}});
-    part->keys.push_back({std::string(entry.key), entry.digest, entry.partition});
-    manifest->bytes += sizeof(Key) + entry.key.size();
+    part->keys.push_back({std::string(entry.key()), entry.digest, entry.partition});
+    manifest->bytes += sizeof(Key) + entry.key().size();
   }
   // One key takes one round trip anyway.
   std::erase_if(manifest->parts, [](const Part& part) { return part.keys.size() < 2; });

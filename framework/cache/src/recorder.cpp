@@ -56,15 +56,10 @@ void Recorder::merge(const Recorder& child) {
 }
 
 void Recorder::merge(const CacheEntry& child, Millis remaining) {
-  for (const auto& name : child.inputs) {
+  for (const auto& name : child.inputs()) {
     if (!name.starts_with("arg:")) input(name);
   }
-  std::string_view names = child.scope_names;
-  while (!names.empty()) {
-    const auto end = names.find('\n');
-    scope(names.substr(0, end));
-    names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
-  }
+  for (const auto& name : child.scopeNames()) scope(name);
   limitMaxAge(remaining);
   private_ |= child.is_private;
 }

@@ -36,8 +36,8 @@ bool isText(std::string_view type) {
          has_suffix("/xml");
 }
 
-bool hasValidators(const Page& page) {
-  return page.status == 200;
+bool hasValidators(int status) {
+  return status == 200;
 }
 
 // Headers that the head's writer sets itself.
@@ -80,8 +80,8 @@ std::string makeHead(const Page& page, Coding coding, std::string_view vary) {
     const std::string& body = coding == Coding::gzip ? page.gzip : page.body;
     appendLine(head, "Content-Length", std::to_string(body.size()));
   }
-  if (hasValidators(page)) {
-    appendLine(head, "ETag", PageTag(page, coding).text());
+  if (hasValidators(page.status)) {
+    appendLine(head, "ETag", PageTag(page.status, page.etag, coding).text());
     if (page.last_modified > 0) {
       appendLine(head, "Last-Modified", formatHttpDate(page.last_modified / 1000));
     }
@@ -131,11 +131,11 @@ void makeHeads(Page& page, std::string_view learned_vary) {
 
 }  // namespace
 
-PageTag::PageTag(const Page& page, Coding coding) noexcept {
-  if (!hasValidators(page) || page.etag.size() != kTagDigits) return;
+PageTag::PageTag(int status, std::string_view etag, Coding coding) noexcept {
+  if (!hasValidators(status) || etag.size() != kTagDigits) return;
   char* out = text_.data();
   *out++ = '"';
-  out = std::copy(page.etag.begin(), page.etag.end(), out);
+  out = std::copy(etag.begin(), etag.end(), out);
   if (coding == Coding::gzip) out = std::copy(kGzipSuffix.begin(), kGzipSuffix.end(), out);
   *out++ = '"';
   size_ = static_cast<std::size_t>(out - text_.data());
@@ -160,19 +160,20 @@ Result<> finishStoredPage(Page& page) {
   return Done{};
 }
 
-Precondition answerWithPage(const Request& request, const Page& page, Holder holder,
+Precondition answerWithPage(const Request& request, const PageView& page, Holder holder,
                             Response& response) {
   const bool has_gzip = !page.gzip.empty();
   const Coding coding =
       has_gzip ? acceptedCodings(request.head()).best({.gzip = true}) : Coding::identity;
   const std::string_view head = coding == Coding::gzip ? page.gzip_head : page.head;
   const std::string_view body = coding == Coding::gzip ? page.gzip : page.body;
-  const PageTag tag(page, coding);
+  const PageTag tag(page.status, page.etag, coding);
   Validators current{.etag = tag.text(), .last_modified = std::nullopt};
   if (page.last_modified > 0) current.last_modified = page.last_modified / 1000;
   // Preconditions count only where the answer would be a success (RFC 9110, 13.2.1).
-  const Precondition precondition =
-      hasValidators(page) ? evaluatePreconditions(request.head(), current) : Precondition::proceed;
+  const Precondition precondition = hasValidators(page.status)
+                                        ? evaluatePreconditions(request.head(), current)
+                                        : Precondition::proceed;
   switch (precondition) {
     case Precondition::proceed:
       response.useStored(head, body, std::move(holder));

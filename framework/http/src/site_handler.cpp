@@ -101,7 +101,7 @@ void addFreshness(const site::Reply& reply, Response& response) {
 }
 
 void answer(const Request& request, site::Reply& reply, Response& response) {
-  const Page& page = reply.content();
+  const PageView page = reply.content();
   Holder holder = reply.entry ? Holder(std::move(reply.entry)) : Holder(std::move(reply.page));
   answerWithPage(request, page, std::move(holder), response);
   addFreshness(reply, response);

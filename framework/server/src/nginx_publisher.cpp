@@ -35,12 +35,12 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Publication::cou
     "personal",  "inputs",    "status",   "headers",     "type",    "key",
     "expired",   "changed",   "refused",  "unreachable", "overload"};
 
-std::string_view bodyOf(const Page& page) noexcept {
-  return page.gzip.empty() ? std::string_view(page.body) : std::string_view(page.gzip);
+std::string_view bodyOf(const PageView& page) noexcept {
+  return page.gzip.empty() ? page.body : page.gzip;
 }
 
 /// Content-Type aside, what a page may have although nginx will not send it: leave to keep it.
-bool canBeLost(const Header& header) noexcept {
+bool canBeLost(const HeaderView& header) noexcept {
   const auto same = [](std::string_view a, std::string_view b) {
     return std::ranges::equal(a, b, [](char x, char y) { return (x | 0x20) == (y | 0x20); });
   };
@@ -91,16 +91,16 @@ Publication NginxPublisher::refusal(const site::PageOffer& page) const noexcept 
   if (page.entry.is_private) return Publication::personal;
   // Arguments are what views give each other: a request has none.
   const bool host = nginxKeyHasHost(config_);
-  const auto within = [host](const InputNames& names) {
+  const auto within = [host](const auto& names) {
     return std::ranges::all_of(names, [host](std::string_view name) {
       return name.starts_with("arg:") || (host && name == "host");
     });
   };
-  if (!within(page.entry.inputs) || !within(page.known)) return Publication::inputs;
-  const Page& content = *page.entry.value.page();
+  if (!within(page.entry.inputs()) || !within(page.known)) return Publication::inputs;
+  const PageView content = *page.entry.value.page();
   if (content.status != 200) return Publication::status;
   if (!std::ranges::all_of(content.headers, canBeLost)) return Publication::headers;
-  const std::string* type = content.header("Content-Type");
+  const auto type = content.header("Content-Type");
   if (!type || *type != nginxType(config_, page.path)) return Publication::type;
   return Publication::published;
 }
@@ -281,14 +281,14 @@ void NginxPublisher::publish(std::vector<Offered> batch) {
   for (Offered& page : batch) {
     const CacheEntry& entry = *page.entry;
     const Millis seconds = std::min(page.max_age, entry.lifetime.fresh_until - now) / 1000;
-    if (!holds(entry.stamp, entry.scopes, page.revision)) {
+    if (!holds(entry.stamp, entry.scopes(), page.revision)) {
       add(Publication::changed);
     } else if (seconds < 1) {
       add(Publication::expired);
     } else {
       notes.push_back({.key = page.key,
                        .stamp = entry.stamp,
-                       .scopes = {entry.scopes.begin(), entry.scopes.end()},
+                       .scopes = {entry.scopes().begin(), entry.scopes().end()},
                        .revision = page.revision,
                        .expires = link_.now() + seconds});
       ready.push_back(std::move(page));
@@ -299,7 +299,7 @@ void NginxPublisher::publish(std::vector<Offered> batch) {
   std::vector<MemcachedLink::Item> items;
   for (std::size_t i = 0; i < notes.size(); ++i) {
     if (notes[i].id == 0) continue;
-    const Page& content = *ready[i].entry->value.page();
+    const PageView content = *ready[i].entry->value.page();
     items.push_back({.key = notes[i].key,
                      .value = bodyOf(content),
                      .flags = content.gzip.empty() ? 0 : kNginxGzipFlag,

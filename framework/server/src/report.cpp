@@ -87,7 +87,7 @@ json reportPlaces(const Places& places, std::size_t limit) {
 json reportEntries(Cache& cache, const ReportQuery& query) {
   Places places;
   const Cache::Expendable note = [&](const CacheEntry& entry) {
-    const auto [path, view] = placeOfKey(entry.key);
+    const auto [path, view] = placeOfKey(entry.key());
     if (isAtOrBelow(path, query.under)) {
       Weight& weight = places[{std::string(path), std::string(view)}];
       ++weight.entries;

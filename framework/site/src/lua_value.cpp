@@ -241,8 +241,8 @@ void pushObject(lua_State* lua, ObjectPtr object) {
 }
 
 void pushValue(lua_State* lua, const Value& value) {
-  const Page* page = value.page();
-  if (page == nullptr) {
+  const auto page = value.page();
+  if (!page) {
     pushDocument(lua, value.document());
     return;
   }
@@ -250,7 +250,7 @@ void pushValue(lua_State* lua, const Value& value) {
   lua_pushinteger(lua, page->status);
   lua_setfield(lua, -2, "status");
   lua_createtable(lua, 0, static_cast<int>(page->headers.size()));
-  for (const Header& header : page->headers) {
+  for (const HeaderView header : page->headers) {
     lua_pushlstring(lua, header.name.data(), header.name.size());
     lua_pushlstring(lua, header.value.data(), header.value.size());
     lua_rawset(lua, -3);

@@ -73,7 +73,7 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
   if (form_ == Form::json) {
     PageCall view(site_, state_, route_, arguments_);
     const auto answer = site_.engine_.call(view, context, &recorder);
-    if (answer.entry->value.page()) return answer.entry->value;
+    if (answer.entry->value.isPage()) return answer.entry->value;
     Page page;
     page.setHeader("Content-Type", "application/json");
     page.body = toJson(answer.entry->value.document().root());
@@ -81,9 +81,9 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
   } else {
     value = renderView(context, recorder);
   }
-  const auto made = value.sharedPage();
+  const auto made = value.page();
   if (!made || !made->head.empty() || !site_.options().finish) return value;
-  Page page = *made;
+  Page page = made->copy();
   page.last_modified = site_.options().clock->wall();
   site_.options().finish(page, recorder.isPrivate());
   return page;

@@ -318,7 +318,7 @@ bool Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
   const auto deadline = options_.clock->monotonic();
   PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
   auto answer = engine_.tryHit(call, deadline);
-  if (!answer || !answer->entry->value.page()) return false;
+  if (!answer || !answer->entry->value.isPage()) return false;
   fill(reply, std::move(*answer), *route);
   offer(request, path.full, *route, reply);
   return true;
@@ -419,7 +419,7 @@ void Site::serveView(RequestState& state, const RoutePtr& route, CallContext& co
                      Reply& reply) {
   PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
   auto answer = engine_.call(call, context, nullptr);
-  if (!answer.entry->value.page()) {
+  if (!answer.entry->value.isPage()) {
     route->memory->yields_document.store(true, std::memory_order_relaxed);
     PageCall json(*this, state, route, {}, PageCall::Form::json);
     answer = engine_.call(json, context, nullptr);
@@ -458,15 +458,15 @@ void Site::fill(Reply& reply, Answer answer, const Route& route) const {
   reply.is_private = entry.is_private;
   reply.age = std::max<Millis>(now - entry.lifetime.created, 0);
   reply.ttl = entry.lifetime.fresh_until == kForever ? kForever : entry.lifetime.fresh_until - now;
-  for (const auto& name : entry.inputs) {
-    if (name.starts_with("header:")) reply.vary.push_back(name.substr(7));
+  for (const auto name : entry.inputs()) {
+    if (name.starts_with("header:")) reply.vary.emplace_back(name.substr(7));
   }
   reply.entry = std::move(answer.entry);
 }
 
 void Site::fillPage(Reply& reply, Page page, bool is_private) const {
   if (options_.finish) options_.finish(page, is_private);
-  reply.page = std::make_shared<const Page>(std::move(page));
+  reply.page = page;
 }
 
 void Site::fillError(Reply& reply, int status, std::string_view message) const {
@@ -489,7 +489,7 @@ void Site::fail(RequestState& state, Reply& reply, std::string_view what) noexce
             "Something went wrong on this page. The log has the details under the number " +
                 reply.error_id + ".");
 } catch (...) {
-  reply.page = std::make_shared<const Page>();
+  reply.page = Page();
 }
 
 Result<ResolvedView> Site::explain(std::string_view path, std::string_view view) try {

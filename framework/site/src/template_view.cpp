@@ -49,7 +49,7 @@ class TemplateView final : public View {
     Document model;
     if (!source_.model.empty()) {
       Value value = context.call(context.path(), source_.model, argumentsOf(context));
-      if (value.page() != nullptr) return value;
+      if (value.isPage()) return value;
       model = value.document();
       if (model.root().type() != Node::Type::map)
         throw std::runtime_error(source_.file + ": the model '" + source_.model +
@@ -96,13 +96,13 @@ class TemplateView final : public View {
 
   [[nodiscard]] std::string bodyOf(RenderContext& context, const std::string& view) const {
     const Value value = context.call(context.path(), view, {});
-    const Page* page = value.page();
-    if (page == nullptr)
+    const auto page = value.page();
+    if (!page)
       throw std::runtime_error(source_.file + ": the included view '" + view + "' gives no page");
     if (page->status != 200 && page->status != 204)
       throw std::runtime_error(source_.file + ": the included view '" + view +
                                "' answers with status " + std::to_string(page->status));
-    return page->body;
+    return std::string(page->body);
   }
 
   TemplateSource source_;

@@ -46,10 +46,11 @@ std::string variantName(const ::testing::TestParamInfo<std::string>& info);
 /// Borrows the text.
 [[nodiscard]] CacheKey keyOf(std::string_view bytes);
 
-/// An entry with every field but its inputs set (they have to be in the key), fresh for a minute
-/// from now, stale for another, for errors for a third.
+/// An entry with every field set, fresh for a minute from now, stale for another, for errors for a
+/// third. Its inputs have to be in the key.
 [[nodiscard]] std::unique_ptr<CacheEntry> makeEntry(const CacheKey& key, Value value,
-                                                    const Clock& clock);
+                                                    const Clock& clock,
+                                                    std::span<const std::string> inputs = {});
 [[nodiscard]] Value textValue(std::string_view text);
 /// Page of `size` bytes that no compression makes much smaller; different for each seed.
 [[nodiscard]] Page noisePage(std::size_t size, std::uint64_t seed);

@@ -23,10 +23,10 @@ Page selfDescribing(std::string_view key, std::uint64_t version) {
 
 /// Whether the entry is one that selfDescribing() has made for this key.
 bool isWhole(std::string_view key, const CacheEntry& entry) {
-  const Page* page = entry.value.page();
-  if (entry.key != key || !page) return false;
-  const std::string* named = page->header("X-Key");
-  const std::string* version = page->header("X-Version");
+  const auto page = entry.value.page();
+  if (entry.key() != key || !page) return false;
+  const auto named = page->header("X-Key");
+  const auto version = page->header("X-Version");
   if (!named || *named != key || !version) return false;
   std::uint64_t number = 0;
   std::from_chars(version->data(), version->data() + version->size(), number);
@@ -64,7 +64,7 @@ void useFromOneThread(Cache& cache, const World& world, unsigned seed, Tally& ta
     } else if (i % 64 == 0) {
       cache.clear(world.soon());
     } else {
-      cache.sweep([](const CacheEntry& entry) { return entry.key.back() == '7'; }, 10);
+      cache.sweep([](const CacheEntry& entry) { return entry.key().back() == '7'; }, 10);
     }
   }
 }

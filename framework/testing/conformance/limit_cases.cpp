@@ -67,7 +67,7 @@ TEST_P(ConformanceEviction, AFullCacheMakesRoom) {
     const Lookup lookup = get(*small, key);
     if (lookup.status != Status::hit) continue;
     ++hits;
-    EXPECT_EQ(lookup.entry->key, key);
+    EXPECT_EQ(lookup.entry->key(), key);
     EXPECT_EQ(lookup.entry->value.page()->body, noisePage(kPage, i).body) << key;
   }
   EXPECT_GT(hits, 0u) << "it holds something";

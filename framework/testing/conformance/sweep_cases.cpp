@@ -23,8 +23,8 @@ class ConformanceSweep : public CacheCase {
     std::size_t calls = 0;
     while (cache->sweep(
         [&](const CacheEntry& entry) {
-          ++visited[std::string(entry.key)];
-          return expendable(entry.key);
+          ++visited[std::string(entry.key())];
+          return expendable(entry.key());
         },
         kBudget)) {
       if (++calls == kCalls) {

@@ -102,9 +102,9 @@ Page formPage(ActionContext& context, std::string_view path, std::string_view vi
               int status) {
   const Tree arguments[] = {std::move(model)};
   const Value value = context.call(path, view, arguments);
-  const Page* rendered = value.page();
+  const auto rendered = value.page();
   if (!rendered) throw std::runtime_error("the view '" + std::string(view) + "' made no page");
-  Page page = htmlPage(rendered->body);
+  Page page = htmlPage(std::string(rendered->body));
   page.status = status;
   page.setHeader("Cache-Control", "no-store");
   return page;

@@ -71,7 +71,7 @@ class TestCache final : public Cache {
     const std::lock_guard lock(mutex_);
     const auto it = entries_.find(key.digest);
     if (it == entries_.end()) return {};
-    if (it->second->key != key.bytes && !is("other_key"))
+    if (it->second->key() != key.bytes && !is("other_key"))
       return {Status::miss, {}, Reason::other_key};
     const Lifetime& life = it->second->lifetime;
     Millis now = clock_.monotonic();
@@ -166,7 +166,7 @@ class TestCache final : public Cache {
   }
 
   static EntryPtr withValue(const CacheEntry& entry, Value value) {
-    auto copy = CacheEntry::make({entry.key, entry.digest, entry.partition});
+    auto copy = CacheEntry::make({entry.key(), entry.digest, entry.partition});
     copy->lifetime = entry.lifetime;
     copy->value = std::move(value);
     return EntryPtr(std::move(copy));

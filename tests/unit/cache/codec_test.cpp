@@ -187,7 +187,7 @@ TEST(Codec, PageComesBackAsItWas) {
   page.head = "derived, not stored";
 
   std::string bytes;
-  ASSERT_TRUE(encodePage(page, bytes));
+  ASSERT_TRUE(encodePage(*Value(page).page(), bytes));
   const auto copy = decodePage(bytes);
   ASSERT_TRUE(copy);
   EXPECT_EQ(copy->status, page.status);
@@ -203,10 +203,10 @@ TEST(Codec, RefusesPagesThatHttpDoesNotKnow) {
   Page page;
   std::string bytes;
   page.status = 42;
-  EXPECT_FALSE(encodePage(page, bytes));
+  EXPECT_FALSE(encodePage(*Value(page).page(), bytes));
   page.status = 200;
   page.headers.assign(kMaxPageHeaders + 1, {"a", "b"});
-  EXPECT_FALSE(encodePage(page, bytes));
+  EXPECT_FALSE(encodePage(*Value(page).page(), bytes));
 }
 
 TEST(Codec, RefusesEveryTruncationOfAPage) {
@@ -214,7 +214,7 @@ TEST(Codec, RefusesEveryTruncationOfAPage) {
   page.headers = {{"a", "b"}};
   page.body = "body";
   std::string bytes;
-  ASSERT_TRUE(encodePage(page, bytes));
+  ASSERT_TRUE(encodePage(*Value(page).page(), bytes));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     EXPECT_FALSE(decodePage(std::string_view(bytes).substr(0, size))) << size;
   }

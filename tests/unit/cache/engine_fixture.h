@@ -164,7 +164,7 @@ class EngineWorld {
   std::string body(TestView& view,
                    const std::map<std::string, std::string, std::less<>>& values = {},
                    const std::string& path = "/a") {
-    return ask(view, values, path).entry->value.page()->body;
+    return std::string(ask(view, values, path).entry->value.page()->body);
   }
   void change(std::string scope, Hardness hardness = Hardness::hard) {
     const Change change{std::move(scope), hardness};

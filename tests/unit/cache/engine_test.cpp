@@ -227,10 +227,11 @@ TEST_F(EngineTest, AParentIsFreshNoLongerThanItsChildHoweverTheChildCame) {
   Policy brief;
   brief.max_age = 1000;
   TestView child{"child", [](auto&, auto&, auto&) { return text("c"); }};
-  TestView parent{"parent", [&](CallContext& c, Recorder& r, auto&) {
-                    TestCall call(child, "/a", {}, brief, &manager);
-                    return text("p" + engine.call(call, c, &r).entry->value.page()->body);
-                  }};
+  TestView parent{
+      "parent", [&](CallContext& c, Recorder& r, auto&) {
+        TestCall call(child, "/a", {}, brief, &manager);
+        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
+      }};
   body(parent);  // renders the child
   clock.advance(1000);
   EXPECT_EQ(ask(parent).outcome, Outcome::miss_expired);
@@ -246,10 +247,11 @@ TEST_F(EngineTest, LedgerL19_AParentMadeOfAStaleChildIsNotStored) {
   policy.max_age = 1000;
   policy.stale_while_revalidate = 5000;
   TestView child{"child", [](auto&, auto&, auto&) { return text("c"); }};
-  TestView parent{"parent", [&](CallContext& c, Recorder& r, auto&) {
-                    TestCall call(child, "/a", {}, policy, &manager);
-                    return text("p" + engine.call(call, c, &r).entry->value.page()->body);
-                  }};
+  TestView parent{
+      "parent", [&](CallContext& c, Recorder& r, auto&) {
+        TestCall call(child, "/a", {}, policy, &manager);
+        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
+      }};
   body(child);
   clock.advance(2000);
   body(parent);
@@ -262,10 +264,11 @@ TEST_F(EngineTest, AParentFallsWithWhatItsChildReadAlsoWhenTheChildWasAHit) {
                    r.input("param:lang");
                    return text("c");
                  }};
-  TestView parent{"parent", [&](CallContext& c, Recorder& r, const MapInputs& in) {
-                    TestCall call(child, "/a", in, policy, &manager);
-                    return text("p" + engine.call(call, c, &r).entry->value.page()->body);
-                  }};
+  TestView parent{
+      "parent", [&](CallContext& c, Recorder& r, const MapInputs& in) {
+        TestCall call(child, "/a", in, policy, &manager);
+        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
+      }};
   body(child);
   body(parent);
   change(tagScope("news"));
@@ -290,7 +293,7 @@ TEST_F(EngineTest, LedgerL07_AChildThatIsNewerThanItsParentsSnapshotIsUsedOnlyIf
                       body(child);
                     }
                     TestCall call(child, "/a", {}, policy, &manager);
-                    return text(engine.call(call, c, &r).entry->value.page()->body);
+                    return text(std::string(engine.call(call, c, &r).entry->value.page()->body));
                   }};
   body(child);
   body(parent);

@@ -95,8 +95,7 @@ class EnvelopeMutation : public ::testing::TestWithParam<std::string> {
   }
   std::string seal(Value value, std::size_t compress_above) {
     EnvelopeCache writer(store_, clock_, options(compress_above));
-    auto entry = makeEntry(key_, clock_, std::move(value));
-    entry->inputs = {"param:q"};
+    auto entry = makeEntry(key_, clock_, std::move(value), {"param:q"});
     EXPECT_TRUE(writer.put(key_, EntryPtr(std::move(entry)), kForever).ok);
     return store_->items.begin()->second.value;
   }
@@ -166,9 +165,9 @@ TEST_P(EnvelopeMutation, FaultA34_AWellSealedBodyIsReadWithoutHarm) {
     store_->items.begin()->second.value = format.seal(mutate(bodies[i % bodies.size()]), flags);
     const Lookup found = cache.get(key_, kForever);
     if (found.status != Status::hit) continue;
-    ASSERT_EQ(found.entry->key, CacheKey(key_).bytes);
+    ASSERT_EQ(found.entry->key(), CacheKey(key_).bytes);
     ASSERT_GT(found.entry->lifetime.end(), clock_.monotonic());
-    const Page* page = found.entry->value.page();
+    const auto page = found.entry->value.page();
     sum += page ? page->body.size() : touch(found.entry->value.document().root());
   }
   EXPECT_GT(sum, 0u);

@@ -89,12 +89,12 @@ class TestKey {
 };
 
 /// Ten minutes fresh, one more stale, one more on errors.
-inline std::unique_ptr<CacheEntry> makeEntry(const CacheKey& key, const Clock& clock, Value value) {
-  auto entry = CacheEntry::make(key);
+inline std::unique_ptr<CacheEntry> makeEntry(const CacheKey& key, const Clock& clock, Value value,
+                                             const std::vector<std::string>& inputs = {}) {
+  static const std::string kScopes[] = {"obj:/a", "tag:news"};
+  auto entry = CacheEntry::make(key, {.scopes = kScopes, .inputs = inputs});
   entry->value = std::move(value);
   entry->stamp = {.as_of = 41, .era = 0xfedcba9876543210, .schema = 0x8000000000000001};
-  entry->scope_names = "obj:/a\ntag:news";
-  entry->scopes = {hash64("obj:/a"), hash64("tag:news")};
   entry->created_wall = clock.wall();
   entry->cost_us = 1234;
   const Millis now = clock.monotonic();

@@ -58,23 +58,22 @@ const Tree kTree = Tree::map().set("title", "dpkg").set("tags", Tree::list({"deb
 
 TEST_F(Envelope, ADocumentComesBackWithAllThatDecidesItsValidity) {
   const TestKey key("/a", "x");
-  auto entry = makeEntry(key, clock_, Document::from(kTree));
-  entry->inputs = {"param:q"};
+  auto entry = makeEntry(key, clock_, Document::from(kTree), {"param:q"});
   entry->is_private = true;
   ASSERT_TRUE(cache_->put(key, EntryPtr(std::move(entry)), kSoon).ok);
 
   const Lookup found = cache_->get(key, kSoon);
   ASSERT_EQ(found.status, Status::hit);
   EXPECT_EQ(found.entry->value.document(), Document::from(kTree));
-  EXPECT_EQ(found.entry->key, CacheKey(key).bytes);
+  EXPECT_EQ(found.entry->key(), CacheKey(key).bytes);
   EXPECT_EQ(found.entry->digest, CacheKey(key).digest);
   EXPECT_EQ(found.entry->partition, 7u);
   EXPECT_EQ(found.entry->stamp.as_of, 41u);
   EXPECT_EQ(found.entry->stamp.era, 0xfedcba9876543210u);
   EXPECT_EQ(found.entry->stamp.schema, 0x8000000000000001u);
-  EXPECT_THAT(found.entry->scopes, ElementsAre(hash64("obj:/a"), hash64("tag:news")));
-  EXPECT_EQ(found.entry->scope_names, "obj:/a\ntag:news");
-  EXPECT_THAT(found.entry->inputs, ElementsAre("param:q"));
+  EXPECT_THAT(found.entry->scopes(), ElementsAre(hash64("obj:/a"), hash64("tag:news")));
+  EXPECT_THAT(found.entry->scopeNames(), ElementsAre("obj:/a", "tag:news"));
+  EXPECT_THAT(found.entry->inputs(), ElementsAre("param:q"));
   EXPECT_TRUE(found.entry->is_private);
   EXPECT_EQ(found.entry->cost_us, 1234u);
   EXPECT_EQ(found.entry->created_wall, clock_.wall());
@@ -90,8 +89,8 @@ TEST_F(Envelope, Semantics14_APageComesBackAndIsFinished) {
 
   const Lookup found = cache->get(key_, kSoon);
   ASSERT_EQ(found.status, Status::hit);
-  const Page* copy = found.entry->value.page();
-  ASSERT_NE(copy, nullptr);
+  const auto copy = found.entry->value.page();
+  ASSERT_TRUE(copy);
   EXPECT_EQ(copy->status, 301);
   EXPECT_EQ(*copy->header("location"), "/b");
   EXPECT_EQ(copy->head, "HTTP/1.1 moved");
@@ -188,9 +187,7 @@ TEST_F(Envelope, Semantics04_AnotherKeysEnvelopeIsACountedMissAndReported) {
 }
 
 TEST_F(Envelope, LedgerL15_AnInputThatTheKeyDoesNotNameIsAMiss) {
-  auto entry = makeEntry(key_, clock_, Document());
-  entry->inputs = {"user"};
-  cache_->put(key_, EntryPtr(std::move(entry)), kSoon);
+  cache_->put(key_, EntryPtr(makeEntry(key_, clock_, Document(), {"user"})), kSoon);
   EXPECT_EQ(cache_->get(key_, kSoon).reason, Reason::other_key);
 }
 
@@ -332,9 +329,11 @@ TEST_F(Envelope, Semantics18_AValueThatCannotBeEncodedIsReported) {
 }
 
 TEST_F(Envelope, ScopesThatTheirNamesDoNotGiveBackAreRefused) {
-  auto entry = makeEntry(key_, clock_, Document());
-  entry->scopes.push_back(hash64("obj:/forgotten"));
-  EXPECT_FALSE(cache_->put(key_, EntryPtr(std::move(entry)), kSoon).ok);
+  for (const std::string scope : {"obj:/a\ntag:b", ""}) {
+    EXPECT_FALSE(
+        cache_->put(key_, EntryPtr(CacheEntry::make(key_, {.scopes = {&scope, 1}})), kSoon).ok)
+        << scope;
+  }
 }
 
 // ---- Trust

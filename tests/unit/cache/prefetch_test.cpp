@@ -53,12 +53,12 @@ class PrefetchTest : public ::testing::Test {
                    const MapInputs& inputs = {}) {
     TestCall call(view, path, inputs, policy_, page_manager_);
     CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
-    return world_.engine.call(call, context, nullptr).entry->value.page()->body;
+    return std::string(world_.engine.call(call, context, nullptr).entry->value.page()->body);
   }
   std::string all(CallContext& context, Recorder& recorder, const MapInputs& inputs) {
     std::string body;
     for (int i = 0; i < members_; ++i)
-      body += askMember(i, context, recorder, inputs).page()->body + "\n";
+      body.append(askMember(i, context, recorder, inputs).page()->body).append("\n");
     return body;
   }
 
@@ -201,7 +201,8 @@ TEST_F(PrefetchTest, LedgerL25_APrefetchRecordsNothing) {
   far_->forgetCounts();
   const auto answer = world_.engine.call(call, context, nullptr);
   EXPECT_EQ(far_->asked, 62U);
-  EXPECT_EQ(answer.entry->scope_names.find("tag:members"), std::string::npos);
+  const auto scopes = answer.entry->scopeNames();
+  EXPECT_EQ(std::ranges::count(scopes, "tag:members"), 0);
   EXPECT_EQ(member_.counters.lookups(), lookups);
 }
 

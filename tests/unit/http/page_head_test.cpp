@@ -51,14 +51,16 @@ std::string lineOf(std::string_view head, const std::string& name) {
 }
 
 struct Answer {
+  Value page;
   Precondition precondition;
   Response response;
 };
 
 Answer answerTo(const Page& page, const std::string& fields) {
   const ParsedRequest request(fields);
-  Answer answer;
-  answer.precondition = answerWithPage(request.request(), page, Holder(), answer.response);
+  Answer answer{.page = page, .precondition = {}, .response = {}};
+  answer.precondition =
+      answerWithPage(request.request(), *answer.page.page(), Holder(), answer.response);
   return answer;
 }
 

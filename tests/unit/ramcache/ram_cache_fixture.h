@@ -59,7 +59,7 @@ class RamCacheTest : public ::testing::Test {
   [[nodiscard]] Millis hourFromNow() const { return clock_.monotonic() + 3'600'000; }
 
   Stored put(std::unique_ptr<CacheEntry> made) {
-    const std::string key(made->key);
+    const std::string key(made->key());
     return cache_->put(keyOf(key), EntryPtr(std::move(made)), kNoDeadline);
   }
   Stored put(std::string_view key, std::size_t size = 100) { return put(entry(key, size)); }

@@ -12,7 +12,7 @@ TEST_F(RamCache, FindsWhatWasStored) {
   put("a");
   const auto found = get("a");
   ASSERT_EQ(found.status, Status::hit);
-  EXPECT_EQ(found.entry->key, "a");
+  EXPECT_EQ(found.entry->key(), "a");
 }
 
 TEST_F(RamCache, UnknownKeyIsAColdMiss) {
@@ -32,7 +32,7 @@ TEST_F(RamCache, ReplacesTheEntryOfAKey) {
   open();
   put("a", 10);
   put("a", 20);
-  EXPECT_EQ(get("a").entry->value.bytes(), 20U);
+  EXPECT_EQ(get("a").entry->value.document().root().text().size(), 20U);
 }
 
 TEST_F(RamCache, ReplacedEntriesAreFreedInBoundedBatches) {
@@ -116,7 +116,7 @@ TEST_F(RamCache, GetManyAnswersInOrder) {
   cache_->getMany(keys, out, kNoDeadline);
   EXPECT_EQ(out[0].status, Status::hit);
   EXPECT_EQ(out[1].status, Status::miss);
-  EXPECT_EQ(out[2].entry->key, "c");
+  EXPECT_EQ(out[2].entry->key(), "c");
 }
 
 TEST_F(RamCache, Semantics04_SameDigestWithOtherKeyBytesIsACountedMiss) {
@@ -161,7 +161,7 @@ TEST_F(RamCache, LedgerL24_LatePutLeavesTheNewerEntry) {
   auto late = entry("a", 10);
   late->stamp.as_of = 6;
   EXPECT_EQ(put(std::move(late)).reason, Reason::exists);
-  EXPECT_EQ(get("a").entry->value.bytes(), 20U);
+  EXPECT_EQ(get("a").entry->value.document().root().text().size(), 20U);
 }
 
 TEST_F(RamCache, LedgerL09_AsOfOfAnotherEraDoesNotMakeAPutLate) {

@@ -90,7 +90,7 @@ class Actor {
         world_.managed.reconfigure();
         ++world_.wipes_ended;
       } else if (dice < 310) {
-        cache->sweep([](const CacheEntry& e) { return e.key.empty(); }, 40);
+        cache->sweep([](const CacheEntry& e) { return e.key().empty(); }, 40);
       } else if (dice < 700) {
         checkOwn(*cache);
       } else {
@@ -146,7 +146,7 @@ class Actor {
     const auto key = keyText(static_cast<int>(random_() % kThreads), anyNumber());
     auto found = cache.get(keyOf(key), kNoDeadline);
     if (found.status != Status::hit) return;
-    ASSERT_EQ(found.entry->key, key);
+    ASSERT_EQ(found.entry->key(), key);
     const auto version = found.entry->stamp.as_of;
     ASSERT_EQ(found.entry->value.document().root().text(), valueText(key, version));
     keep(std::move(found.entry));
@@ -158,7 +158,7 @@ class Actor {
     held_.push_back(std::move(entry));
     const auto& old = held_[random_() % held_.size()];
     ASSERT_EQ(old->value.document().root().text(),
-              valueText(std::string(old->key), old->stamp.as_of));
+              valueText(std::string(old->key()), old->stamp.as_of));
   }
 
   World& world_;

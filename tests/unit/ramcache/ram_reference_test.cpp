@@ -60,7 +60,7 @@ TEST_F(RamReference, OutlivesTheCache) {
   open();
   auto pinned = pin();
   cache_.reset();
-  EXPECT_EQ(pinned->key, "a");
+  EXPECT_EQ(pinned->key(), "a");
   EXPECT_FALSE(watch_.expired());
 }
 
@@ -79,7 +79,7 @@ TEST_F(RamReference, SharedOneOutlivesTheCache) {
   open();
   EntryPtr shared = pin().share();
   cache_.reset();
-  EXPECT_EQ(shared->key, "a");
+  EXPECT_EQ(shared->key(), "a");
 }
 
 TEST_F(RamReference, OneThreadHoldsAsManyAsItLikes) {
@@ -91,7 +91,7 @@ TEST_F(RamReference, OneThreadHoldsAsManyAsItLikes) {
   }
   cache_.reset();
   for (int i = 0; i < 100; ++i)
-    EXPECT_EQ(pinned[static_cast<std::size_t>(i)]->key, "key " + std::to_string(i));
+    EXPECT_EQ(pinned[static_cast<std::size_t>(i)]->key(), "key " + std::to_string(i));
 }
 
 TEST_F(RamReference, MadeDurableOneMayEndOnAnotherThread) {

@@ -30,7 +30,7 @@ TEST_F(RamSweep, VisitsEveryEntryOnceInARound) {
   fill(1'000);
   std::multiset<std::string> seen;
   const auto note = [&](const CacheEntry& e) {
-    seen.emplace(e.key);
+    seen.emplace(e.key());
     return false;
   };
   while (cache_->sweep(note, 77)) {
@@ -55,7 +55,7 @@ TEST_F(RamSweep, StartsAnewAfterTheEnd) {
 TEST_F(RamSweep, RemovesTheExpendableOnly) {
   open();
   fill(1'000);
-  while (cache_->sweep([](const CacheEntry& e) { return e.key.back() == '7'; }, 100)) {
+  while (cache_->sweep([](const CacheEntry& e) { return e.key().back() == '7'; }, 100)) {
   }
   EXPECT_EQ(stat("entries"), 900U);
   EXPECT_FALSE(has("key 17"));
@@ -72,8 +72,8 @@ TEST_F(RamSweep, AsksWithoutALock) {
   fill(10);
   EXPECT_FALSE(cache_->sweep(
       [&](const CacheEntry& e) {
-        put("new " + std::string(e.key));
-        erase(e.key);
+        put("new " + std::string(e.key()));
+        erase(e.key());
         return true;
       },
       10'000));

@@ -59,14 +59,15 @@ class NginxPublisherTest : public ::testing::Test {
     publisher_->revise(kRevision);
   }
 
-  std::unique_ptr<CacheEntry> entry(const std::string& path, const std::string& body = "body") {
-    auto made = CacheEntry::make({path, digestOf(path), 0});
+  std::unique_ptr<CacheEntry> entry(const std::string& path, const std::string& body = "body",
+                                    const std::vector<std::string>& inputs = {}) {
+    const std::string scopes[] = {std::string(kSiteScope), objectScope(path)};
+    auto made = CacheEntry::make({path, digestOf(path), 0}, {.scopes = scopes, .inputs = inputs});
     Page page;
     page.setHeader("Content-Type", "text/html; charset=utf-8");
     page.body = body;
     made->value = std::move(page);
     made->stamp = ledger_.known();
-    made->scopes = {scopeId(kSiteScope), scopeId(objectScope(path))};
     made->lifetime.fresh_until = clock_.monotonic() + 3'600'000;
     return made;
   }
@@ -135,8 +136,8 @@ TEST_F(NginxPublisherTest, Semantics33_TheTypeIsWhatNginxDerives) {
 
 TEST_F(NginxPublisherTest, LedgerL22_OnlyWhatReadNothingOfTheRequestIsPublished) {
   const auto refused = [this](Publication why, const std::function<void(CacheEntry&)>& spoil,
-                              std::string_view query = {}) {
-    auto page = entry("/a");
+                              std::string_view query = {}, const InputNames& inputs = {}) {
+    auto page = entry("/a", "body", inputs);
     spoil(*page);
     const auto before = count(why);
     EXPECT_FALSE(offer("/a", EntryPtr(std::move(page)), query)) << publicationName(why);
@@ -145,15 +146,15 @@ TEST_F(NginxPublisherTest, LedgerL22_OnlyWhatReadNothingOfTheRequestIsPublished)
   const auto nothing = [](CacheEntry&) {};
   const auto with = [](auto change) {
     return [change](CacheEntry& e) {
-      Page page = *e.value.page();
+      Page page = e.value.page()->copy();
       change(page);
       e.value = std::move(page);
     };
   };
   refused(Publication::query, nothing, "x=1");
   refused(Publication::personal, [](CacheEntry& e) { e.is_private = true; });
-  refused(Publication::inputs, [](CacheEntry& e) { e.inputs = {"param:x"}; });
-  refused(Publication::inputs, [](CacheEntry& e) { e.inputs = {"host"}; });
+  refused(Publication::inputs, nothing, "", {"param:x"});
+  refused(Publication::inputs, nothing, "", {"host"});
   known_ = {"arg:0", "cookie:theme"};
   refused(Publication::inputs, nothing);
   known_ = {"arg:0"};
@@ -171,8 +172,8 @@ TEST_F(NginxPublisherTest, LedgerL22_OnlyWhatReadNothingOfTheRequestIsPublished)
 
   config_.prefix = "$host";
   restart();
-  auto page = entry("/a");
-  page->inputs = known_ = {"host"};
+  known_ = {"host"};
+  auto page = entry("/a", "body", known_);
   EXPECT_TRUE(offer("/a", EntryPtr(std::move(page))));
   publisher_->step();
   EXPECT_TRUE(holds("example.org/a"));
@@ -180,7 +181,7 @@ TEST_F(NginxPublisherTest, LedgerL22_OnlyWhatReadNothingOfTheRequestIsPublished)
 
 TEST_F(NginxPublisherTest, Semantics34_AGzipVariantCarriesTheFlagThatNginxTests) {
   auto page = entry("/gzip");
-  Page content = *page->value.page();
+  Page content = page->value.page()->copy();
   content.gzip = "zipped";
   page->value = std::move(content);
   offer("/gzip", EntryPtr(std::move(page)));

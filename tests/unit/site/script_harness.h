@@ -27,11 +27,11 @@ struct ScriptRun {
   /// The page body that the script returns.
   std::string body(std::string text) {
     const Value value = (*this)(std::move(text));
-    return value.page() != nullptr ? value.page()->body : "not a page";
+    return value.isPage() ? std::string(value.page()->body) : "not a page";
   }
   Document document(std::string text) {
     const Value value = (*this)(std::move(text));
-    if (value.page() != nullptr) throw std::runtime_error("a page: " + value.page()->body);
+    if (value.isPage()) throw std::runtime_error("a page: " + std::string(value.page()->body));
     return value.document();
   }
   /// What the script's failure says.

@@ -34,7 +34,7 @@ Object page(std::string path, std::string title) {
 TEST(ScriptResult, TextIsTheBodyOfAnHtmlPage) {
   ScriptRun run;
   const Value value = run("return '<p>hello'");
-  ASSERT_NE(value.page(), nullptr);
+  ASSERT_TRUE(value.isPage());
   EXPECT_EQ(value.page()->body, "<p>hello");
   EXPECT_EQ(*value.page()->header("content-type"), "text/html; charset=utf-8");
 }
@@ -88,7 +88,7 @@ TEST(ScriptResult, StatusHeadersAndBodyMakeAPage) {
   const Value value =
       run("return {status = 404, headers = {['Content-Type'] = 'text/plain', "
           "['Set-Cookie'] = {'a=1', 'b=2'}}, body = 'gone'}");
-  ASSERT_NE(value.page(), nullptr);
+  ASSERT_TRUE(value.isPage());
   EXPECT_EQ(value.page()->status, 404);
   EXPECT_EQ(value.page()->body, "gone");
   EXPECT_THAT(value.page()->headers,
@@ -99,7 +99,7 @@ TEST(ScriptResult, StatusHeadersAndBodyMakeAPage) {
 TEST(ScriptResult, FaultA23_ARedirectIsARedirect) {
   ScriptRun run;
   const Value value = run("return http.redirect('/b?x=1', 301)");
-  ASSERT_NE(value.page(), nullptr);
+  ASSERT_TRUE(value.isPage());
   EXPECT_EQ(value.page()->status, 301);
   EXPECT_EQ(*value.page()->header("Location"), "/b?x=1");
 }
@@ -107,7 +107,7 @@ TEST(ScriptResult, FaultA23_ARedirectIsARedirect) {
 TEST(ScriptResult, FaultA23_AnAnswerWithoutBodyHasNoType) {
   ScriptRun run;
   const Value value = run("return {status = 204}");
-  ASSERT_NE(value.page(), nullptr);
+  ASSERT_TRUE(value.isPage());
   EXPECT_TRUE(value.page()->headers.empty());
 }
 

@@ -42,7 +42,7 @@ struct TemplateRun {
       return Document::from(model);
     };
     const Value value = make(text)->render(context);
-    return value.page() != nullptr ? value.page()->body : "not a page";
+    return value.isPage() ? std::string(value.page()->body) : "not a page";
   }
   std::string value(std::string_view text, const Tree& v) {
     return (*this)(text, Tree::map().set("v", v));
@@ -61,7 +61,7 @@ TEST(TemplateView, IsAnHtmlPage) {
     return Document::from(Tree::map().set("v", 1));
   };
   const Value value = run.make("x{{v}}")->render(run.context);
-  ASSERT_NE(value.page(), nullptr);
+  ASSERT_TRUE(value.isPage());
   EXPECT_EQ(value.page()->status, 200);
   EXPECT_EQ(*value.page()->header("Content-Type"), "text/html; charset=utf-8");
 }

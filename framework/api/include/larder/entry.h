@@ -6,14 +6,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <new>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "larder/clock.h"
 #include "larder/key.h"
+#include "larder/name_list.h"
 #include "larder/value.h"
 
 namespace larder {
@@ -48,47 +48,64 @@ struct Lifetime {
   }
 };
 
+/// What a render read. The ids of its scopes are those of their names: hash64().
+struct Reads {
+  std::span<const std::string> scopes = {};
+  /// "param:page", sorted; all of them are among the key's names.
+  std::span<const std::string> inputs = {};
+};
+
 /// Immutable but for its reference count, its use count and the memo of its last validation.
 ///
-///   auto entry = CacheEntry::make(key);
+///   auto entry = CacheEntry::make(key, {.scopes = scopes, .inputs = inputs});
 ///   entry->value = page;
 ///   cache.put(key, EntryPtr(std::move(entry)), deadline);
 ///
-/// What a look-up reads is the last cache line of the object, and the key's bytes lie right behind
-/// it in the same block: a hit of a large cache pays for little more than one access to the index
-/// and one to the entry.
-class alignas(64) CacheEntry {
+/// One block on the heap: the object, then the key, the ids of the scopes and the names. What a
+/// look-up reads is the end of the object and the key behind it, so a hit of a large cache pays for
+/// little more than one access to the index and one to the entry.
+class CacheEntry {
  public:
-  /// An entry of this key, whose bytes are copied; all else is unset.
-  [[nodiscard]] static std::unique_ptr<CacheEntry> make(const CacheKey& key);
-  static void operator delete(CacheEntry* entry, std::destroying_delete_t) noexcept;
+  /// An entry of this key, which read this; both are copied, all else is unset. Throws
+  /// std::bad_alloc, std::length_error for 4 GiB.
+  [[nodiscard]] static std::unique_ptr<CacheEntry> make(const CacheKey& key, Reads reads = {});
+  static void operator delete(void* block) noexcept;
   CacheEntry(const CacheEntry&) = delete;
   CacheEntry& operator=(const CacheEntry&) = delete;
 
+  [[nodiscard]] std::string_view key() const noexcept { return {behind(), key_size_}; }
+  [[nodiscard]] std::span<const ScopeId> scopes() const noexcept {
+    return {reinterpret_cast<const ScopeId*>(behind() + scopesAt(key_size_)), scope_count_};
+  }
+  /// For people, and for stores that outlive the process.
+  [[nodiscard]] NameList scopeNames() const noexcept {
+    return NameList({names(), scope_names_size_});
+  }
+  [[nodiscard]] NameList inputs() const noexcept {
+    return NameList({names() + scope_names_size_, inputs_size_});
+  }
   /// Bytes on the heap that the entry keeps alive, itself and the allocator's share included.
   [[nodiscard]] std::size_t weight() const noexcept;
 
-  std::vector<ScopeId> scopes;
-  /// The scopes' names, one a line: for people, and for stores that outlive the process.
-  std::string scope_names;
-  /// The inputs that the render really read ("param:page"), sorted; all of them are among the key's
-  /// names.
-  std::vector<std::string> inputs;
-  /// Wall clock of the render's start, for `Age` across processes.
-  Millis created_wall = 0;
   const Digest digest;
   Stamp stamp;
-  Value value;
+  /// Wall clock of the render's start, for `Age` across processes.
+  Millis created_wall = 0;
   const std::uint32_t partition;
-  /// What making it cost, microseconds.
-  std::uint32_t cost_us = 0;
 
+ private:
+  const std::uint32_t scope_count_;
+  const std::uint32_t scope_names_size_;
+  const std::uint32_t inputs_size_;
+
+ public:
   // From here on what a hit reads or writes.
-  alignas(64) const std::string_view key;
-  Lifetime lifetime;
+  Value value;
   /// The ledger version at which this entry was last found valid; 0 never. Relaxed: a lost update
   /// costs one check.
   mutable std::atomic<std::uint64_t> validated_at{0};
+  /// What making it cost, microseconds.
+  std::uint32_t cost_us = 0;
 
  private:
   friend class EntryPtr;
@@ -96,21 +113,34 @@ class alignas(64) CacheEntry {
   mutable std::atomic<std::uint32_t> references_{0};
 
  public:
-  /// For the cache that holds the entry: re-uses that its eviction still has to honour. Relaxed,
-  /// and written only while it is small, so that the hits of a popular entry write nothing.
-  mutable std::atomic<std::uint8_t> uses{0};
   /// Set by the engine when a refresh has been started, so that one is enough.
   mutable std::atomic<bool> refreshing{false};
   /// Reading the user or a session made it private: never published, `Cache-Control: private`.
   bool is_private = false;
+  /// For the cache that holds the entry: re-uses that its eviction still has to honour. Relaxed,
+  /// and written only while it is small, so that the hits of a popular entry write nothing.
+  mutable std::atomic<std::uint8_t> uses{0};
 
  private:
-  CacheEntry(const CacheKey& id, std::string_view bytes, std::uint8_t padding) noexcept
-      : digest(id.digest), partition(id.partition), key(bytes), padding_(padding) {}
-  /// Bytes between the start of the block and the object.
-  const std::uint8_t padding_;
+  const std::uint32_t key_size_;
+
+ public:
+  Lifetime lifetime;
+
+ private:
+  CacheEntry(const CacheKey& key, const Reads& reads) noexcept;
+  [[nodiscard]] const char* behind() const noexcept {
+    return reinterpret_cast<const char*>(this + 1);
+  }
+  [[nodiscard]] const char* names() const noexcept {
+    return behind() + scopesAt(key_size_) + scope_count_ * sizeof(ScopeId);
+  }
+  /// Behind a key of this size.
+  static constexpr std::size_t scopesAt(std::size_t key_size) noexcept {
+    return (key_size + alignof(ScopeId) - 1) / alignof(ScopeId) * alignof(ScopeId);
+  }
 };
-static_assert(sizeof(CacheEntry) % 64 == 0);
+static_assert(sizeof(CacheEntry) == 128);
 
 /// Counted, shared ownership of an immutable entry.
 class EntryPtr {

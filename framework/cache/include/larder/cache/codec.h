@@ -39,7 +39,7 @@ Result<> encodeDocument(const Node& root, std::string& out);
 /// after the value are errors.
 Result<Document> decodeDocument(Buffer bytes);
 
-Result<> encodePage(const Page& page, std::string& out);
+Result<> encodePage(const PageView& page, std::string& out);
 Result<Page> decodePage(std::string_view bytes);
 
 }  // namespace larder

@@ -45,7 +45,7 @@ Result<> finishStoredPage(Page& page);
 /// different tags, since they are different bytes (RFC 9110, 8.8.3.3).
 class PageTag {
  public:
-  PageTag(const Page& page, Coding coding) noexcept;
+  PageTag(int status, std::string_view etag, Coding coding) noexcept;
   [[nodiscard]] std::string_view text() const noexcept { return {text_.data(), size_}; }
 
  private:
@@ -55,7 +55,7 @@ class PageTag {
 
 /// Answers with the form that suits the request, or with 304 or 412 as its preconditions ask. Only
 /// a finished page; `holder` keeps it alive. Returns what the preconditions came to.
-Precondition answerWithPage(const Request& request, const Page& page, Holder holder,
+Precondition answerWithPage(const Request& request, const PageView& page, Holder holder,
                             Response& response);
 
 }  // namespace larder::http

@@ -71,7 +71,7 @@ struct ResolvedView {
 /// The answer to one request. Either `entry` or `page` holds it.
 struct Reply {
   EntryRef entry;
-  std::shared_ptr<const Page> page;
+  Value page;
   bool cacheable = false;  ///< the view has a manager: Cache-Status is due
   Outcome outcome = Outcome::bypass;
   bool stored = false;
@@ -81,10 +81,8 @@ struct Reply {
   std::vector<std::string> vary;  ///< headers among the known inputs
   std::string error_id;           ///< of a 500, found in the log
 
-  [[nodiscard]] const Page& content() const noexcept {
-    const Page* content = entry ? entry->value.page() : page.get();
-    return *content;  // NOLINT(clang-analyzer-core.uninitialized.UndefReturn): one of them is a
-                      // page
+  [[nodiscard]] PageView content() const noexcept {
+    return *(entry ? entry->value.page() : page.page());
   }
 };
 
