@@ -14,8 +14,11 @@ RequestMemo::Item* RequestMemo::find(const Cache& cache, const Digest& key) {
   return item.cache.get() == &cache ? &item : nullptr;
 }
 
-RequestMemo::Item* RequestMemo::add(const std::shared_ptr<Cache>& cache, const Digest& key) {
-  if (items_.size() == kMaxItems || !places_.try_emplace(key, items_.size()).second) return nullptr;
+RequestMemo::Item* RequestMemo::add(const std::shared_ptr<Cache>& cache, const Digest& key,
+                                    std::size_t bytes) {
+  const bool room = items_.size() < kMaxItems && bytes_ + bytes <= kMaxBytes;
+  if (!room || !places_.try_emplace(key, items_.size()).second) return nullptr;
+  bytes_ += bytes;
   return &items_.emplace_back(Item{cache, {}, 0, false});
 }
 
@@ -38,7 +41,7 @@ std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
 void RequestMemo::keep(const std::shared_ptr<Cache>& cache, const EntryRef& entry,
                        std::uint32_t landings) {
   Item* item = find(*cache, entry->digest);
-  if (!item) item = add(cache, entry->digest);
+  if (!item) item = add(cache, entry->digest, entry->weight());
   if (!item) return;
   item->used = true;
   if (item->lookup.entry.get() == entry.get()) return;
@@ -48,7 +51,7 @@ void RequestMemo::keep(const std::shared_ptr<Cache>& cache, const EntryRef& entr
 
 void RequestMemo::prefetched(const std::shared_ptr<Cache>& cache, const Digest& key,
                              Lookup&& lookup, std::uint32_t landings) {
-  Item* item = add(cache, key);
+  Item* item = add(cache, key, lookup.entry ? lookup.entry->weight() : 0);
   if (!item) return;
   item->lookup = std::move(lookup);
   item->lookup.entry.makeDurable();

@@ -219,6 +219,21 @@ TEST_F(PrefetchTest, ACacheInThisProcessIsAskedEachTime) {
   EXPECT_EQ(far_->multi_gets, 0U);
 }
 
+TEST_F(PrefetchTest, ARequestRemembersSomeMegabytesAndNoMore) {
+  member_.code = [](CallContext&, Recorder&, const MapInputs&) {
+    return text(std::string(4 << 20, 'x'));
+  };
+  members_ = 20;
+  page_.code = [this](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < members_; ++i) askMember(i, context, recorder, inputs);
+    }
+    return text("");
+  };
+  view(page_);
+  EXPECT_EQ(far_->gets, 20U + 13U);  // seven are remembered
+}
+
 TEST_F(PrefetchTest, ManifestsAreBoundedInTheirBytes) {
   const FlightTable flights(world_.executor);
   Manifests manifests(flights);

@@ -34,8 +34,9 @@ class RequestMemo {
     std::uint32_t landings = 0;
     bool used = false;
   };
-  /// Items beyond it are not remembered, so that a request holds no more than this.
+  /// What goes beyond them is not remembered, so that a request holds no more than this.
   static constexpr std::size_t kMaxItems = 1000;
+  static constexpr std::size_t kMaxBytes = std::size_t{32} << 20U;
 
   /// What was fetched under this key; a miss or an error is told only once. Nothing if it has to be
   /// looked up.
@@ -52,10 +53,12 @@ class RequestMemo {
 
  private:
   [[nodiscard]] Item* find(const Cache& cache, const Digest& key);
-  Item* add(const std::shared_ptr<Cache>& cache, const Digest& key);
+  /// Null if there is no room, or another cache's item has this key.
+  Item* add(const std::shared_ptr<Cache>& cache, const Digest& key, std::size_t bytes);
   std::vector<Item> items_;
   /// Two caches may hold one key: the later one is not remembered.
   std::unordered_map<Digest, std::size_t, DigestHash> places_;
+  std::size_t bytes_ = 0;
 };
 
 /// Thread-safe. Holds no cache alive; bounded in pages and bytes, the least recently used go first.
