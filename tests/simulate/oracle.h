@@ -35,7 +35,7 @@ struct Ended {
 /// In the beginning all items are absent.
 class Oracle {
  public:
-  static constexpr std::size_t kItems = 12;
+  static constexpr std::size_t kItems = 16;
 
   /// The state that a backup keeps.
   struct State {

@@ -13,9 +13,13 @@ std::string titleOf(Version version) {
   return std::to_string(version);
 }
 
-std::string rowId(std::size_t item) {
-  return std::to_string(item - kFirstRow + 1);
-}
+struct Row {
+  explicit Row(std::size_t item)
+      : table(item < kFirstOther ? "note" : "other"),
+        id(std::to_string(1 + item - (item < kFirstOther ? kFirstRow : kFirstOther))) {}
+  std::string table;
+  std::string id;
+};
 
 void check(int code, sqlite3* handle, const std::string& what) {
   if (code != SQLITE_OK)
@@ -47,6 +51,7 @@ SimulatedSite::SimulatedSite(Surroundings& world, std::string folder,
   });
   for (std::size_t tag = 0; tag < kTags; ++tag) changes.push_back({kFirstTag + tag, newVersion()});
   acknowledge(changes);
+  redefineView();
 }
 
 SimulatedSite::SimulatedSite(const SimulatedSite& original, std::string folder,
@@ -121,6 +126,16 @@ void SimulatedSite::changeObject(Edit& edit, std::vector<Change>& changes) {
   const std::string path(kObjects[item]);
   const auto version = newVersion();
   const auto now = edit.open(path);
+  const auto target = kFirstChild + world_.dice.below(kObjects.size() - kFirstChild);
+  if (now && item >= kFirstChild && world_.dice.chance(200) && !edit.open(kObjects[target])) {
+    edit.move(path, kObjects[target]);
+    Object object = *edit.open(kObjects[target]);
+    object.title = titleOf(version);
+    edit.update(object, 0);
+    changes.push_back({item, 0});
+    changes.push_back({target, version});
+    return;
+  }
   if (!now) {
     Object object;
     object.path = path;
@@ -139,29 +154,29 @@ void SimulatedSite::changeObject(Edit& edit, std::vector<Change>& changes) {
   changes.push_back({item, version});
 }
 
-// Kept by the id alone, so that a change of a row that was never there is one, too.
 std::string SimulatedSite::rowChange(std::vector<Change>& changes) {
-  const auto item = kFirstRow + world_.dice.below(kRows);
+  const auto item = (world_.dice.chance(700) ? kFirstRow : kFirstOther) + world_.dice.below(kRows);
+  const Row row(item);
   const auto old = oracle_.current(item);
   const auto version = newVersion();
-  const auto values = "(" + rowId(item) + ", '" + titleOf(version) + "')";
+  const auto insert =
+      " INTO " + row.table + "(id, text) VALUES(" + row.id + ", '" + titleOf(version) + "')";
   switch (world_.dice.below(5)) {
     case 0:
       changes.push_back({item, 0});
-      return "DELETE FROM note WHERE id = " + rowId(item);
+      return "DELETE FROM " + row.table + " WHERE id = " + row.id;
     case 1:
       if (old != 0) changes.push_back({item, version});
-      return "UPDATE note SET text = '" + titleOf(version) + "' WHERE id = " + rowId(item);
+      return "UPDATE " + row.table + " SET text = '" + titleOf(version) + "' WHERE id = " + row.id;
     case 2:
       if (old == 0) changes.push_back({item, version});
-      return "INSERT OR IGNORE INTO note(id, text) VALUES" + values;
+      return "INSERT OR IGNORE" + insert;
     case 3:
       changes.push_back({item, version});
-      return "INSERT INTO note(id, text) VALUES" + values +
-             " ON CONFLICT(id) DO UPDATE SET text = excluded.text";
+      return "INSERT" + insert + " ON CONFLICT(id) DO UPDATE SET text = excluded.text";
     default:
       changes.push_back({item, version});
-      return "REPLACE INTO note(id, text) VALUES" + values;
+      return "REPLACE" + insert;
   }
 }
 
@@ -190,6 +205,17 @@ void SimulatedSite::edit(SiteProcess& process, Report& report) {
     note("moment " + std::to_string(world_.now) + ": process " + process.name() + " edits item " +
          std::to_string(item) + " to version " + std::to_string(version));
   }
+}
+
+// What kept statements read of the view's tables is then another table (L8).
+void SimulatedSite::redefineView() {
+  const auto version = newVersion();
+  const auto number = std::to_string(version);
+  outside("BEGIN; DROP VIEW IF EXISTS shown; CREATE VIEW shown AS SELECT " + number +
+          " AS version, 0 AS id, '' AS text UNION ALL SELECT " + number + ", id, text FROM " +
+          Row(firstShown(version)).table + "; COMMIT");
+  acknowledge({{kShown, version}});
+  note("moment " + std::to_string(world_.now) + ": the view is version " + number);
 }
 
 // One transaction of one or two rows, or an object's.

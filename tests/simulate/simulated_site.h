@@ -31,6 +31,7 @@ class SimulatedSite {
   void edit(SiteProcess& process, Report& report);
   void editFromOutside(Report& report);
   void invalidate(SiteProcess& process, Report& report);
+  void redefineView();
   /// A process ends and begins anew; its fibers have ended.
   void restart(std::size_t process);
   void stop();

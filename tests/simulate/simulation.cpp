@@ -281,10 +281,12 @@ void World::cloneSite() {
 }
 
 void World::catastrophe(SimulatedSite& site) {
-  switch (world_.dice.below(8)) {
+  switch (world_.dice.below(9)) {
     case 0:
+      return site.redefineView();
     case 1:
-    case 2: {
+    case 2:
+    case 8: {
       ++report_.crashes;
       const auto i = world_.dice.below(site.processes());
       note("process " + site.process(i).name() + " crashes");

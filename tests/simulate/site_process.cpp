@@ -46,7 +46,10 @@ class SiteProcess::Snapshots final : public SnapshotSource {
  public:
   explicit Snapshots(SiteProcess& process) : process_(process) {}
   [[nodiscard]] std::unique_ptr<Snapshot> openSnapshot() override {
-    process_.world_.weather.pause();
+    // What was known when the request began may be long past.
+    do {
+      process_.world_.weather.pause();
+    } while (process_.world_.dice.chance(400));
     auto snapshot = std::make_unique<DatedSnapshot>();
     snapshot->store = process_.store_->read();
     snapshot->moment = process_.world_.now;
@@ -161,15 +164,17 @@ void SiteProcess::SimulatedCall::take(const Step& step, CallContext& context, Re
       const auto row = store.row("note", id, recorder);
       return read(step.which, versionOf(row.root()["text"].text()));
     }
-    case Step::Kind::table: {
-      const auto rows = store.query("SELECT id, text FROM note ORDER BY id", {}, recorder);
-      std::array<Version, kRows> versions{};
+    case Step::Kind::shown: {
+      // The row with the id 0 is the view's own.
+      const auto rows = store.query("SELECT version, id, text FROM shown", {}, recorder);
+      const auto version = static_cast<Version>(rows.root().at(0)["version"].integer());
+      read(kShown, version);
+      std::array<Version, kRows + 1> versions{};
       for (std::size_t i = 0; i < rows.root().size(); ++i) {
         const auto& row = rows.root().at(i);
-        versions.at(static_cast<std::size_t>(row["id"].integer() - 1)) =
-            versionOf(row["text"].text());
+        versions.at(static_cast<std::size_t>(row["id"].integer())) = versionOf(row["text"].text());
       }
-      for (std::size_t i = 0; i < kRows; ++i) read(kFirstRow + i, versions[i]);
+      for (std::size_t i = 0; i < kRows; ++i) read(firstShown(version) + i, versions[i + 1]);
       return;
     }
     case Step::Kind::tag:
@@ -211,12 +216,13 @@ SiteProcess::SiteProcess(Surroundings& world, const std::string& folder, std::st
       known_(known),
       store_(site::Store::open(storeOptions(folder, world.clock))),
       snapshots_(std::make_unique<Snapshots>(*this)),
-      executor_holder_(std::make_unique<SimulatedExecutor>(*this)),
-      executor_(executor_holder_.get()),
-      objects_(std::make_shared<FaultyObjects>(world.weather)) {
+      objects_(std::make_shared<FaultyObjects>(world.weather)),
+      executor_(std::make_unique<SimulatedExecutor>(*this)) {
   engine_dice = &world.dice;
-  const site::SchemaStep notes{1, "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT)"};
-  store_->installSchema("simulated", {&notes, 1});
+  const site::SchemaStep tables{1,
+                                "CREATE TABLE note(id INTEGER PRIMARY KEY, text TEXT);"
+                                "CREATE TABLE other(id INTEGER PRIMARY KEY, text TEXT)"};
+  store_->installSchema("simulated", {&tables, 1});
   EnvelopeOptions envelope;
   envelope.name_space = "simulated";
   envelope.compress_above = 600;
@@ -238,6 +244,10 @@ SiteProcess::SiteProcess(Surroundings& world, const std::string& folder, std::st
 }
 
 SiteProcess::~SiteProcess() = default;
+
+testing::ManualExecutor& SiteProcess::executor() noexcept {
+  return *executor_;
+}
 
 void SiteProcess::adoptInputs() {
   for (std::size_t i = 0; i < inputs_.size(); ++i) inputs_[i]->adopt(known_[i]);

@@ -53,7 +53,7 @@ class SiteProcess {
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] site::Store& store() noexcept { return *store_; }
-  [[nodiscard]] testing::ManualExecutor& executor() noexcept { return *executor_; }
+  [[nodiscard]] testing::ManualExecutor& executor() noexcept;
   [[nodiscard]] FaultyObjects& objects() noexcept { return *objects_; }
   [[nodiscard]] const Counters& counters() const noexcept { return counters_; }
   /// What other processes have learned.
@@ -73,13 +73,12 @@ class SiteProcess {
   Counters counters_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<Snapshots> snapshots_;
-  std::unique_ptr<SimulatedExecutor> executor_holder_;
-  testing::ManualExecutor* executor_ = nullptr;
   std::shared_ptr<FaultyObjects> objects_;
   std::unique_ptr<CacheManager> ram_;
   std::unique_ptr<CacheManager> shared_;
   std::vector<std::unique_ptr<LearnedInputs>> inputs_;
   std::unique_ptr<Engine> engine_;
+  std::unique_ptr<SimulatedExecutor> executor_;  // its tasks end before the engine that they are of
 };
 
 }  // namespace larder::simulate

@@ -19,6 +19,7 @@ Policy makePolicy(Random& random) {
   if (random.chance(200)) policy.jitter = 0.5;
   if (random.chance(200)) policy.audit = 0.05;
   if (random.chance(200)) policy.render_timeout = 100;
+  if (random.chance(200)) policy.prefetch = false;
   return policy;
 }
 
@@ -40,7 +41,7 @@ Step makeLeafStep(Random& random) {
       step.which = kFirstRow + random.below(kRows);
       break;
     case 6:
-      step.kind = Step::Kind::table;
+      step.kind = Step::Kind::shown;
       break;
     case 7:
       step.kind = Step::Kind::children;

@@ -21,7 +21,8 @@
 
 namespace larder::simulate {
 
-// Items: objects, rows of the table note, and things outside that only a tag stands for.
+// Items: objects, rows of the tables note and other, the SQL view that shows one of these tables,
+// and things outside that only a tag stands for.
 inline constexpr std::array<std::string_view, 7> kObjects{"/o0",  "/o1",  "/o2", "/f",
                                                           "/f/a", "/f/b", "/f/c"};
 inline constexpr std::size_t kFirstChild = 4;  // of /f
@@ -29,15 +30,21 @@ inline constexpr std::size_t kRows = 3;        // ids 1 .. kRows
 inline constexpr std::size_t kFirstRow = kObjects.size();
 inline constexpr std::size_t kFirstTag = kFirstRow + kRows;
 inline constexpr std::size_t kTags = 2;
-static_assert(kFirstTag + kTags == Oracle::kItems);
+inline constexpr std::size_t kFirstOther = kFirstTag + kTags;
+inline constexpr std::size_t kShown = kFirstOther + kRows;
+static_assert(kShown + 1 == Oracle::kItems);
 
 [[nodiscard]] constexpr bool isObject(std::size_t item) noexcept {
   return item < kFirstRow;
 }
 [[nodiscard]] constexpr bool isTag(std::size_t item) noexcept {
-  return item >= kFirstTag;
+  return item >= kFirstTag && item < kFirstOther;
 }
 [[nodiscard]] std::string tagOf(std::size_t item);
+/// Which table's rows the SQL view shows in this version.
+[[nodiscard]] constexpr std::size_t firstShown(Version version) noexcept {
+  return version % 2 == 0 ? kFirstRow : kFirstOther;
+}
 
 /// The inputs of one request, or of a call within it. -1: absent.
 struct Inputs final : InputSource {
@@ -54,7 +61,7 @@ struct Inputs final : InputSource {
 };
 
 struct Step {
-  enum class Kind { object, row, table, children, tag, input, params, call } kind = Kind::object;
+  enum class Kind { object, row, shown, children, tag, input, params, call } kind = Kind::object;
   /// Only if the last version read was odd, or only if the parameter p is 1.
   enum class When { always, odd, param } when = When::always;
   std::size_t which = 0;  ///< item, input or view
