@@ -73,8 +73,6 @@ class ChaosTest : public SiteTest {
   };
   using SitePtr = std::shared_ptr<ChaosSite>;
 
-  void configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
-                      std::uint16_t management);
   void setUpSite();
   void logIn(const std::string& user);
   [[nodiscard]] SitePtr someSite(std::mt19937& random);
@@ -103,27 +101,8 @@ class ChaosTest : public SiteTest {
   std::mutex report_mutex_;
 };
 
-void ChaosTest::configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
-                               std::uint16_t management) {
-  conf_ = dir_.write(
-      name, "[site]\ndata = \"" + data + "\"\n[http]\nport = " + std::to_string(port) +
-                "\n[management]\nport = " + std::to_string(management) +
-                "\n[plugins]\nfolders = [\"" + test::pluginDir() + "\"]\napp_folders = [\"" +
-                test::buildDir() + "/tests/apps\"]\n" +
-                "[[app]]\nmount = \"/chaos\"\nlibrary = \"chaos_app.so\"\n"
-                "[[manager]]\nid = \"shared\"\ndefault = true\ntype = \"MemcachedManager\"\n"
-                "servers = [\"" +
-                memcached_->address() +
-                "\"]\nmax_probe = \"500ms\"\n"
-                "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\n"
-                "[[rule]]\npath = \"/**\"\nview = \"list\"\nmanager = \"fast\"\n");
-}
-
 void ChaosTest::setUpSite() {
-  auto started = testing::MemcachedServer::start();
-  ASSERT_TRUE(started) << started.error().message;
-  memcached_.emplace(std::move(*started));
-  configureChaos("larder.toml", dir_.file("var"), port_, management_port_);
+  ASSERT_NO_FATAL_FAILURE(configureChaos("larder.toml", dir_.file("var"), port_, management_port_));
   for (const char* user : {"anna", "ben"}) {
     auto added = testing::Process::start(
         "sh", {"-c", std::string("printf '%s\\n' '") + kPassword + "' | '" + test::serverBinary() +

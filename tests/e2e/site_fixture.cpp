@@ -110,15 +110,38 @@ HttpAnswer Visitor::edit(const std::string& page, const std::string& body) {
                                  {"body", body}});
 }
 
+void SiteTest::startMemcached() {
+  if (memcached_) return;
+  auto started = testing::MemcachedServer::start({.megabytes = 256});
+  ASSERT_TRUE(started) << started.error().message;
+  memcached_.emplace(std::move(*started));
+}
+
+void SiteTest::configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
+                              std::uint16_t management, const std::string& timeout) {
+  startMemcached();
+  ASSERT_TRUE(memcached_);
+  conf_ = dir_.write(
+      name, "[site]\ndata = \"" + data + "\"\n[http]\nport = " + std::to_string(port) +
+                "\n[management]\nport = " + std::to_string(management) +
+                "\n[plugins]\nfolders = [\"" + test::pluginDir() + "\"]\napp_folders = [\"" +
+                test::buildDir() + "/tests/apps\"]\n" +
+                "[[app]]\nmount = \"/chaos\"\nlibrary = \"chaos_app.so\"\n"
+                "[[manager]]\nid = \"shared\"\ndefault = true\ntype = \"MemcachedManager\"\n"
+                "servers = [\"" +
+                memcached_->address() + "\"]\nmax_probe = \"500ms\"\ntimeout = \"" + timeout +
+                "\"\n"
+                "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\n"
+                "[[rule]]\npath = \"/**\"\nview = \"list\"\nmanager = \"fast\"\n");
+}
+
 void SiteTest::configureSite(const std::string& manager, const std::string& more) {
   std::string settings;
   if (manager == "MemcachedManager") {
-    if (!memcached_) {
-      auto started = testing::MemcachedServer::start({.megabytes = 256});
-      ASSERT_TRUE(started) << started.error().message;
-      memcached_.emplace(std::move(*started));
-    }
-    settings = "servers = [\"" + memcached_->address() + "\"]\n";
+    startMemcached();
+    ASSERT_TRUE(memcached_);
+    // A busy machine is not the subject.
+    settings = "servers = [\"" + memcached_->address() + "\"]\ntimeout = \"2s\"\n";
   }
   configure("[[app]]\nmount = \"/handbook\"\nfolder = \"" + handbook_ +
             "\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" +

@@ -49,6 +49,12 @@ class SiteTest : public server::Installation {
 
   /// Writes the configuration; starts a memcached if the manager needs one.
   void configureSite(const std::string& manager, const std::string& more = {});
+  /// The same for the app whose pages say what they were made of (chaos_app/), in a file `name`.
+  /// `timeout` of memcached.
+  void configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
+                      std::uint16_t management, const std::string& timeout = "50ms");
+  /// Unless one runs.
+  void startMemcached();
   /// Imports the content of the repository, and that of the folder LARDER_TEST_CONTENT if the
   /// environment names one, and makes the account.
   void seed();

@@ -121,6 +121,19 @@ class PartView final : public larder::View {
   }
 };
 
+/// Takes so long that others ask for it meanwhile.
+class SlowView final : public larder::View {
+ public:
+  Value render(RenderContext& context) override {
+    Part part(context);
+    part.self();
+    part.parameter();
+    const timespec while_others_ask{0, 400'000'000};
+    nanosleep(&while_others_ask, nullptr);
+    return part.end();
+  }
+};
+
 class ListView final : public larder::View {
  public:
   Value render(RenderContext& context) override {
@@ -195,6 +208,7 @@ class Chaos final : public larder::App {
     app.type("chaos_folder", "list");
     app.view("page", "chaos", std::make_unique<PageView>());
     app.view("part", "chaos", std::make_unique<PartView>());
+    app.view("slow", "chaos", std::make_unique<SlowView>());
     app.view("list", "chaos_folder", std::make_unique<ListView>());
     app.action("set", "", std::make_unique<Set>());
     app.action("setup", "", std::make_unique<SetUp>());
