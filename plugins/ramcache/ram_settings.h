@@ -20,6 +20,11 @@ inline constexpr SettingSpec kSettings[] = {
      "How often expired entries are looked for and freed; 0s leaves them until they are evicted."},
     {"policy", SettingType::text, "s3fifo",
      "What decides which entry goes when there is no room: s3fifo or sieve."},
+    {"snapshot", SettingType::text, "off",
+     "file keeps the most used entries in the data folder, for the next start; or off."},
+    {"snapshot_size", SettingType::size, "64M", "Bytes of entries that the file may hold."},
+    {"snapshot_interval", SettingType::duration, "10m",
+     "How often the file is written, beside the orderly end."},
     {"shards", SettingType::integer, "0",
      "Parts that are locked apart by writers, a power of two up to 256; 0 chooses by max_size."},
 };

@@ -22,6 +22,7 @@
 #include "publishing.h"
 #include "report.h"
 #include "running_settings.h"
+#include "warm_start.h"
 
 namespace larder::server {
 namespace {
@@ -91,11 +92,18 @@ class Application::Impl final : public ManagementBackend {
                            .log = logFunction(),
                            .site_name = config_.site_name,
                            .finish = http::finishStoredSitePage}),
+        warm_start_({.clock = clock,
+                     .executor = executor_,
+                     .log = logFunction(),
+                     .finish = http::finishStoredSitePage},
+                    config_.data, config_.site_name, options.worker),
         apps_(libraries_, app_host_) {}
 
   ~Impl() override {
+    const bool served = server_ != nullptr;
     server_.reset();
     executor_.stop();
+    if (served) warm_start_.saveAll();
   }
 
   Result<> start() {
@@ -235,6 +243,7 @@ class Application::Impl final : public ManagementBackend {
       managers_ = *after;
     }
     tell(config, **after);
+    warm_start_.adopt(**after);
     if (before) endManagers(*before, **after);
     return Done{};
   }
@@ -310,6 +319,7 @@ class Application::Impl final : public ManagementBackend {
 
   void tick() {
     site_->maintain();
+    warm_start_.tick();
     refreshApps();
     noticeChangedSettings();
     if (++ticks_ % 60 == 0) state_->maintain();
@@ -339,6 +349,7 @@ class Application::Impl final : public ManagementBackend {
   PluginLoader plugins_;
   PluginLoader libraries_;
   ManagerFactory managers_factory_;
+  WarmStart warm_start_;
   AppLoader apps_;
   std::unique_ptr<site::Store> store_;
   std::unique_ptr<site::State> state_;

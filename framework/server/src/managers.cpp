@@ -11,6 +11,8 @@
 namespace larder::server {
 namespace {
 
+constexpr Millis kLeastSnapshotInterval = 1000;
+
 std::string describe(const ManagerConfig& config) {
   return "manager '" + config.identity.id + "' (" + config.identity.type + ")";
 }
@@ -82,6 +84,20 @@ bool samePolicy(const ManagerConfig& a, const ManagerConfig& b) {
   return std::ranges::all_of(policySchema(), [&](const SettingSpec& spec) {
     return settingText(a.policy, spec.name) == settingText(b.policy, spec.name);
   });
+}
+
+/// Of an enumerable plugin whose schema has `snapshot`. Returns what is wrong with its settings.
+std::string planSnapshot(const Settings& settings, ManagerSet::Item& item) {
+  if (!item.enumerable || !settings.has("snapshot")) return {};
+  const std::string& kind = settings.text("snapshot");
+  if (kind == "off") return {};
+  if (kind != "file") return "snapshot = \"" + kind + "\" is unknown; write \"file\" or \"off\"";
+  const Millis interval = settings.duration("snapshot_interval");
+  if (interval < kLeastSnapshotInterval)
+    return "snapshot_interval is less than " + std::to_string(kLeastSnapshotInterval / 1000) +
+           "s; \"forever\" writes at the end only";
+  item.snapshot = SnapshotPlan{settings.size("snapshot_size"), interval};
+  return {};
 }
 
 bool samePlace(const ManagerConfig& a, const ManagerConfig& b) {
@@ -173,6 +189,7 @@ class ManagerFactory::Build {
                       old->config.identity.is_default == item.config.identity.is_default;
     item.shared = old->shared;
     item.enumerable = old->enumerable;
+    item.snapshot = old->snapshot;
     item.parts = old->parts;
     item.manager = same ? old->manager
                         : std::make_shared<const CacheManager>(
@@ -196,6 +213,8 @@ class ManagerFactory::Build {
     if (!settings) return error(settings.error().message);
     item.shared = (*plugin)->can(LARDER_SHARED);
     item.enumerable = (*plugin)->can(LARDER_ENUMERABLE);
+    if (const auto problem = planSnapshot(*settings, item); !problem.empty())
+      return error(config.origin + ": " + describe(config) + ": " + problem);
     const auto host = std::make_shared<ManagerHost>(
         lent_, config, [this, &item](std::string_view id) { return find(item, id); });
     Result<std::shared_ptr<Cache>> cache = instantiate(**plugin, config, *settings, host);

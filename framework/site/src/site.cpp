@@ -94,9 +94,18 @@ ViewMemory& Site::memory(const Mount& mount, const ViewDefinition& view) {
       };
     }
     memory = std::make_unique<ViewMemory>(std::move(share));
-    state_version_.store(0, std::memory_order_relaxed);  // what others learned of it is read again
+    // What an earlier process stored is found at once; failing that, within a second.
+    if (state_ && !adoptLearned(id, *memory)) state_version_.store(0, std::memory_order_relaxed);
   }
   return *memory;
+}
+
+bool Site::adoptLearned(const std::string& id, ViewMemory& memory) noexcept try {
+  const auto learned = state_->learned();
+  if (const auto it = learned.find(id); it != learned.end()) memory.inputs.adopt(it->second);
+  return true;
+} catch (...) {
+  return false;
 }
 
 void Site::maintain() noexcept try {

@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,12 @@
 
 namespace larder::server {
 
+/// What of a manager's entries outlives the process.
+struct SnapshotPlan {
+  std::size_t max_bytes = 0;
+  Millis interval = 0;
+};
+
 /// The managers of one configuration. Immutable.
 struct ManagerSet {
   struct Item {
@@ -39,6 +46,7 @@ struct ManagerSet {
     std::string failure;  ///< why
     bool shared = false;
     bool enumerable = false;
+    std::optional<SnapshotPlan> snapshot = {};
     /// Managers that this one is made of, by id.
     std::vector<std::pair<std::string, std::shared_ptr<Cache>>> parts;
   };

@@ -136,6 +136,8 @@ class Site {
                                  std::string_view method, ReadSnapshot& snapshot);
   void bind(Route& route, std::string_view object_manager);
   [[nodiscard]] ViewMemory& memory(const Mount& mount, const ViewDefinition& view);
+  /// False when the state could not be read.
+  bool adoptLearned(const std::string& id, ViewMemory& memory) noexcept;
 
   void serve(RequestState& state, Reply& reply);
   void serveView(RequestState& state, const RoutePtr& route, CallContext& context, Reply& reply);

@@ -1,0 +1,63 @@
+// WarmStart: keeps the most used entries of the managers with `snapshot = "file"` in files of the
+// data folder, and gives them back at the start.
+//
+// Restores in the background, saves in the background at each interval and once more in the end. A
+// manager's file is not written before it has been read, so that a process which ends at once does
+// not lose what the one before it kept.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "larder/cache/entry_file.h"
+#include "larder/executor.h"
+#include "larder/server/managers.h"
+
+namespace larder::server {
+
+/// All functions may be called by any thread.
+class WarmStart {
+ public:
+  struct Lent {
+    const Clock& clock;
+    Executor& executor;
+    std::function<void(LogLevel, std::string_view)> log;
+    std::function<void(Page&)> finish;
+  };
+  /// Files lie in `folder`; each worker of a site has its own.
+  WarmStart(Lent lent, std::filesystem::path folder, std::string site_name, int worker);
+
+  /// The managers from now on; those that are new are given what was kept.
+  void adopt(const ManagerSet& set);
+  /// Saves in the background what is due.
+  void tick();
+  /// Saves all now. No executor runs any more.
+  void saveAll();
+
+ private:
+  struct Kept {
+    std::string name;  ///< for people
+    std::shared_ptr<Cache> cache;
+    SnapshotPlan plan;
+    EntryFile file;
+    std::mutex mutex;  ///< one reads or writes the file
+    bool restored = false;
+    Millis next_save = 0;
+  };
+  void restore(Kept& kept) noexcept;
+  void save(Kept& kept) noexcept;
+
+  const Lent lent_;
+  const std::filesystem::path folder_;
+  const std::string site_name_;
+  const int worker_;
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Kept>> kept_;
+};
+
+}  // namespace larder::server
