@@ -45,6 +45,11 @@ TEST_F(SeveralProcesses, Semantics20_AfterAnEditsAnswerNoProcessServesTheOldPage
 
 TEST_F(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServeNoWrongPage) {
   const auto server = serve({"--processes", "3"});
+  // A crawl goes on meanwhile, over the pages that the edits do not change.
+  auto pages = crawl(port_);
+  std::erase(pages, "/api/v1/comments/users/3");
+  const auto bodies = fetchAll(port_, pages);
+  std::size_t crawled = 0;
   std::mt19937 random(11);
   std::vector<std::pair<std::int64_t, std::string>> acknowledged;
   for (int i = 0; i < pairs(150); ++i) {
@@ -60,6 +65,12 @@ TEST_F(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServe
     }
     const std::string text = "edit number " + std::to_string(i);
     if (const auto id = add(text); id > 0) acknowledged.emplace_back(id, text);
+    const auto& page = pages[random() % pages.size()];
+    if (const auto answer = httpAsk(port_, "GET", page); answer.status != 0) {
+      ASSERT_EQ(answer.status, 200) << page << answer.body;
+      ASSERT_EQ(answer.body, bodies.at(page).body) << page;
+      ++crawled;
+    }
     // A connection that a killed worker held ends without an answer; whatever is answered is right.
     const auto answer = httpAsk(port_, "GET", "/api/v1/comments/users/3");
     if (answer.status == 0 || acknowledged.empty()) continue;
@@ -68,6 +79,7 @@ TEST_F(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServe
   }
   EXPECT_TRUE(eventually([&] { return workers().size() == 3; }));
   EXPECT_GT(acknowledged.size(), 100U);
+  EXPECT_GT(crawled, 100U);
   for (const auto& [id, text] : acknowledged) {
     const auto answer = httpAsk(port_, "GET", "/api/v1/comments/" + std::to_string(id));
     EXPECT_EQ(answer.status, 200);
