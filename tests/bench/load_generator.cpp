@@ -290,13 +290,13 @@ class OnePage final : public http::Handler {
     head_ = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: " +
             std::to_string(size) + "\r\nETag: \"0123456789abcdef0123456789abcdef\"\r\n";
   }
-  bool tryFast(const http::Request&, http::Response& response) noexcept override {
+  http::Fast tryFast(const http::Request&, http::Response& response) noexcept override {
     response.useStored(head_, body_, http::Holder());
     response.addHeader("Age", "12");
     response.addHeader("Cache-Status", "Larder; hit; ttl=48");
-    return true;
+    return http::Fast::answered;
   }
-  void handle(const http::Request&, http::Response& response) noexcept override {
+  void handle(const http::Request&, http::Response& response, http::Finding*) noexcept override {
     response.setStatus(404);
   }
 

@@ -194,7 +194,14 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
   Cache& cache = target.manager->cache();
   std::optional<Lookup> known;
   if (memo && isRemembered(target)) known = memo->take(cache, key, found.landings);
-  Lookup lookup = known ? std::move(*known) : cache.get(key, deadline);
+  const auto landings = found.landings;
+  found = judged(target, known ? std::move(*known) : cache.get(key, deadline), limit);
+  found.landings = landings;
+  return found;
+}
+
+Engine::Found Engine::judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept {
+  Found found;
   if (lookup.status != Status::hit) {
     found.miss = missOutcome(lookup);
     return found;
@@ -237,6 +244,48 @@ std::optional<Answer> Engine::tryHit(const Call& call, Deadline deadline) noexce
   auto found = find(target, key.key(target.partition), Ledger::kNoLimit, deadline, nullptr);
   if (!isServable(found.use)) return std::nullopt;
   return serve(call, found, nullptr);
+}
+
+void Engine::tryHits(std::span<Look> looks, Deadline deadline) {
+  struct Asked {
+    std::shared_ptr<Cache> cache;
+    std::vector<CacheKey> keys = {};
+    std::vector<std::uint32_t> landings = {};
+    std::vector<std::pair<Look*, std::size_t>> looks = {};  ///< with the place of the key
+  };
+  std::vector<KeyBuilder> builders(looks.size());
+  std::vector<Asked> caches;
+  for (std::size_t i = 0; i < looks.size(); ++i) {
+    const auto& target = looks[i].call->target();
+    if (!target.manager || target.policy->mode == KeyMode::off) continue;
+    buildKey(target, looks[i].call->inputs(), target.inputs->known(), builders[i]);
+    const auto& cache = target.manager->sharedCache();
+    auto asked = std::ranges::find(caches, cache, &Asked::cache);
+    if (asked == caches.end()) asked = caches.insert(asked, Asked{.cache = cache});
+    // Who wants the same page waits for the same answer.
+    const auto key = builders[i].key(target.partition);
+    const auto place = std::ranges::find(asked->keys, key.bytes, &CacheKey::bytes);
+    asked->looks.emplace_back(&looks[i], static_cast<std::size_t>(place - asked->keys.begin()));
+    if (place != asked->keys.end()) continue;
+    asked->keys.push_back(key);
+    asked->landings.push_back(flights_.landings(key.digest));
+  }
+  for (Asked& asked : caches) {
+    std::vector<Lookup> lookups(asked.keys.size());
+    asked.cache->getMany(asked.keys, lookups, deadline);
+    for (Lookup& lookup : lookups) lookup.entry.makeDurable();
+    for (const auto& [look, place] : asked.looks) {
+      const auto& [status, entry, reason] = lookups[place];
+      auto found =
+          judged(look->call->target(), {status, EntryRef(entry.share()), reason}, Ledger::kNoLimit);
+      if (isServable(found.use)) {
+        look->answer = serve(*look->call, found, nullptr);
+      } else {
+        look->memo->prefetched(asked.cache, asked.keys[place].digest,
+                               {status, std::move(found.entry), reason}, asked.landings[place]);
+      }
+    }
+  }
 }
 
 Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {

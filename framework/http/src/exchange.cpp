@@ -21,7 +21,7 @@ void CompletionQueue::takeAll(std::vector<Exchange*>& taken) {
 
 Exchange::Exchange(Connection* connection_in, const RequestHead& head, std::string_view body,
                    const PeerAddress& peer, bool secure, Handler& handler,
-                   CompletionQueue& completions, Millis started_in)
+                   CompletionQueue& completions, Millis started_in, bool gathers)
     : connection(connection_in),
       started(started_in),
       head_(head),
@@ -29,6 +29,7 @@ Exchange::Exchange(Connection* connection_in, const RequestHead& head, std::stri
       request_(head_, {}, peer_, secure, &cancelled_),
       handler_(handler),
       completions_(completions) {
+  gathers_ = gathers;
   bytes_.reserve(head.size() + body.size());
   bytes_.append(head.base(), head.size()).append(body);
   head_.rebase(bytes_.data());
@@ -37,7 +38,35 @@ Exchange::Exchange(Connection* connection_in, const RequestHead& head, std::stri
 }
 
 void Exchange::run() noexcept {
-  handler_.handle(request_, response_);
+  handler_.handle(request_, response_, finding_.get());
+  complete();
+}
+
+void Exchange::runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept {
+  std::vector<Attempt> attempts;
+  attempts.reserve(jobs.size());
+  for (Job* job : jobs) {
+    auto& exchange = static_cast<Exchange&>(*job);
+    attempts.push_back({exchange.request_, exchange.response_});
+  }
+  handler_.tryTogether(attempts);
+  // An exchange that is complete, or given back, may be gone at once.
+  Exchange* own = nullptr;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    auto& exchange = static_cast<Exchange&>(*jobs[i]);
+    exchange.finding_ = std::move(attempts[i].finding);
+    if (attempts[i].answered) {
+      exchange.complete();
+    } else if (own == nullptr) {
+      own = &exchange;
+    } else if (!pool.giveBack(exchange)) {
+      exchange.run();
+    }
+  }
+  if (own != nullptr) own->run();
+}
+
+void Exchange::complete() noexcept {
   // What it borrows from this thread must outlive this call.
   response_.makeDurable();
   completions_.push(*this);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +40,11 @@ class Exchange final : public Job {
   /// Copies the head's bytes and the body, so that the connection's buffers may be reused.
   Exchange(Connection* connection_in, const RequestHead& head, std::string_view body,
            const PeerAddress& peer, bool secure, Handler& handler, CompletionQueue& completions,
-           Millis started_in);
+           Millis started_in, bool gathers);
 
   void run() noexcept override;
+  /// All of them are exchanges.
+  void runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept override;
 
   [[nodiscard]] const Request& request() const noexcept { return request_; }
   [[nodiscard]] Response& response() noexcept { return response_; }
@@ -50,12 +54,15 @@ class Exchange final : public Job {
   const Millis started;
 
  private:
+  void complete() noexcept;
+
   std::string bytes_;
   RequestHead head_;
   PeerAddress peer_;
   std::atomic<bool> cancelled_{false};
   Request request_;
   Response response_;
+  std::unique_ptr<Finding> finding_;
   Handler& handler_;
   CompletionQueue& completions_;
 };

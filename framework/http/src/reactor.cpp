@@ -88,6 +88,7 @@ void Reactor::run() {
     finishExchanges();
     while (DeadlineNode* node = deadlines_.due(now_)) expire(*static_cast<Connection*>(node));
     if (accept_again_ <= now_) resumeAccepting();
+    if (std::exchange(gathering_, false)) workers_.wake();
     const Mode requested = requested_.load(std::memory_order_relaxed);
     if (requested != Mode::running) {
       if (mode_ == Mode::running) beginDraining();

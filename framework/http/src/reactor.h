@@ -120,6 +120,7 @@ class Reactor {
   std::unique_ptr<Poller> poller_;
   CompletionQueue completions_;
   std::vector<Exchange*> finished_;
+  bool gathering_ = false;  // workers are to be woken for what was submitted
   std::atomic<Mode> requested_{Mode::running};
   Mode mode_ = Mode::running;
 

@@ -191,14 +191,16 @@ bool Reactor::serve(Connection& c, const CompleteMessage& message) {
     fillErrorPage(scratch_response_, 421, "this server is not the one of that host name");
     return answerAtOnce(c, request);
   }
-  if (handler_.tryFast(request, scratch_response_)) {
+  const Fast fast = handler_.tryFast(request, scratch_response_);
+  if (fast == Fast::answered) {
     fast_hits_.add();
     return answerAtOnce(c, request, true);
   }
   scratch_response_.clear();
   c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, c.peer, options_.secure,
-                                          handler_, completions_, now_);
+                                          handler_, completions_, now_, fast == Fast::gather);
   if (workers_.submit(*c.exchange)) {
+    gathering_ |= fast == Fast::gather;
     c.state = Connection::State::working;
     deadlines_.arm(c, DeadlineKind::queue, now_);
     return true;

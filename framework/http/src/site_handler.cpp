@@ -4,6 +4,8 @@
 #include <charconv>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "larder/http/page_head.h"
 
@@ -64,6 +66,12 @@ class Text {
   std::size_t size_ = 0;
 };
 
+/// What a look-up together with others got for a request.
+struct FirstLook final : Finding {
+  explicit FirstLook(RequestMemo&& got) : memo(std::move(got)) {}
+  RequestMemo memo;
+};
+
 /// RFC 9211.
 void addCacheStatus(const site::Reply& reply, Response& response) {
   Text text;
@@ -119,21 +127,51 @@ void finishStoredSitePage(Page& page) {
     throw std::runtime_error(done.error().message);
 }
 
-bool SiteHandler::tryFast(const Request& request, Response& response) noexcept try {
-  if (request.method() != Method::get && request.method() != Method::head) return false;
+Fast SiteHandler::tryFast(const Request& request, Response& response) noexcept try {
+  if (request.method() != Method::get && request.method() != Method::head) return Fast::ask;
   const HttpRequestView view(request);
   site::Reply reply;
-  if (!site_.tryFast(view, reply)) return false;
-  answer(request, reply, response);
-  return true;
+  switch (site_.tryFast(view, reply)) {
+    case site::Quick::hit:
+      answer(request, reply, response);
+      return Fast::answered;
+    case site::Quick::gather:
+      return Fast::gather;
+    case site::Quick::ask:
+      break;
+  }
+  return Fast::ask;
 } catch (...) {
-  return false;
+  return Fast::ask;
 }
 
-void SiteHandler::handle(const Request& request, Response& response) noexcept try {
+void SiteHandler::tryTogether(std::span<Attempt> attempts) noexcept try {
+  std::vector<HttpRequestView> views;
+  views.reserve(attempts.size());
+  std::vector<site::Gathered> gathered(attempts.size());
+  for (std::size_t i = 0; i < attempts.size(); ++i)
+    gathered[i].request = &views.emplace_back(attempts[i].request);
+  site_.tryTogether(gathered);
+  for (std::size_t i = 0; i < attempts.size(); ++i) {
+    if (gathered[i].hit) {
+      answer(attempts[i].request, gathered[i].reply, attempts[i].response);
+      attempts[i].answered = true;
+    } else {
+      attempts[i].finding = std::make_unique<FirstLook>(std::move(gathered[i].memo));
+    }
+  }
+} catch (...) {
+  // Those that have no answer yet are handled one by one.
+  for (Attempt& attempt : attempts)
+    if (!attempt.answered) attempt.response.clear();
+}
+
+void SiteHandler::handle(const Request& request, Response& response, Finding* finding) noexcept
+    try {
   const HttpRequestView view(request);
   site::Reply reply;
-  site_.handle(view, reply);
+  auto* first_look = static_cast<FirstLook*>(finding);
+  site_.handle(view, reply, first_look != nullptr ? &first_look->memo : nullptr);
   answer(request, reply, response);
 } catch (...) {
   response.clear();

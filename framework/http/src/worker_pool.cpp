@@ -1,11 +1,16 @@
 #include "worker_pool.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
 #include "threads.h"
 
 namespace larder::http {
+
+void Job::runTogether(std::span<Job* const> jobs, WorkerPool&) noexcept {
+  for (Job* job : jobs) job->run();
+}
 
 WorkerPool::WorkerPool(unsigned threads, std::size_t queue_limit) : limit_(queue_limit) {
   threads_.reserve(threads);
@@ -31,6 +36,22 @@ bool WorkerPool::submit(Job& job) {
     job.next_ = nullptr;
     (last_ != nullptr ? last_->next_ : first_) = &job;
     last_ = &job;
+    job.queued_ = true;
+    ++queued_;
+  }
+  if (!job.gathers_) ready_.notify_one();
+  return true;
+}
+
+bool WorkerPool::giveBack(Job& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopping_) return false;
+    job.gathers_ = false;
+    job.previous_ = nullptr;
+    job.next_ = first_;
+    (first_ != nullptr ? first_->previous_ : last_) = &job;
+    first_ = &job;
     job.queued_ = true;
     ++queued_;
   }
@@ -67,10 +88,20 @@ void WorkerPool::work() {
   for (;;) {
     ready_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
     if (stopping_) return;
-    Job& job = *first_;
-    unlink(job);
+    std::array<Job*, kMostTogether> jobs;
+    std::size_t count = 0;
+    do {
+      jobs[count++] = first_;
+      unlink(*first_);
+    } while (jobs[0]->gathers_ && first_ != nullptr && first_->gathers_ && count < kMostTogether);
+    const bool others_wait = first_ != nullptr && first_->gathers_;
     lock.unlock();
-    job.run();
+    if (others_wait) wake();
+    if (count == 1) {
+      jobs[0]->run();
+    } else {
+      jobs[0]->runTogether({jobs.data(), count}, *this);
+    }
     lock.lock();
   }
 }

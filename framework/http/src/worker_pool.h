@@ -5,10 +5,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 namespace larder::http {
+
+class WorkerPool;
 
 /// The pool borrows a job from submit() until run() returns or withdraw() succeeds.
 class Job {
@@ -16,6 +19,12 @@ class Job {
   virtual ~Job() = default;
   /// The pool does not touch the job once run() has returned, so run() may hand it on.
   virtual void run() noexcept = 0;
+  /// Of a job that gathers: runs those that waited together, this one among them, or gives them
+  /// back.
+  virtual void runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept;
+
+ protected:
+  bool gathers_ = false;
 
  private:
   friend class WorkerPool;
@@ -33,8 +42,13 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  /// False when the queue is full or the pool is stopping.
+  /// False when the queue is full or the pool is stopping. Nobody is woken for a job that gathers:
+  /// when all are in, call wake().
   bool submit(Job& job);
+  void wake() { ready_.notify_one(); }
+  /// A job that a worker has taken and not run goes to the head of the queue, full or not, and
+  /// gathers no more. False when the pool is stopping.
+  bool giveBack(Job& job);
   /// True when the job had not begun: it will not run.
   bool withdraw(Job& job);
   /// Drops what is queued and waits for the jobs that run.
@@ -42,6 +56,7 @@ class WorkerPool {
   [[nodiscard]] std::size_t queued() const;
 
  private:
+  static constexpr std::size_t kMostTogether = 32;
   void work();
   void unlink(Job& job);
 

@@ -95,7 +95,8 @@ bool ManagementHandler::knowsToken(std::string_view authorization) const noexcep
   return ::sodium_memcmp(given.data(), token_digest_.data(), token_digest_.size()) == 0;
 }
 
-void ManagementHandler::handle(const http::Request& request, http::Response& response) noexcept {
+void ManagementHandler::handle(const http::Request& request, http::Response& response,
+                               http::Finding*) noexcept {
   try {
     answer(request, response);
   } catch (const std::exception& e) {

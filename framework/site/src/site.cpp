@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 
 #include "action_context.h"
 #include "larder/cache/path.h"
@@ -313,32 +314,82 @@ Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
   return route;
 }
 
-bool Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
+/// A request whose page may be looked up; stays where it was made.
+struct Site::Lookable {
+  explicit Lookable(const RequestView& request_in) : request(request_in) {}
+  const RequestView& request;
   std::string scratch;
-  const auto path = cache::canonicalPath(request.rawPath(), scratch);
-  if (path.status != cache::PathStatus::ok || !engine_.ledger().observe()) return false;
-  const auto route = cachedRoute(path.full);
-  if (!route || !route->view->permission.empty()) return false;
-  const Binding& binding = *route->binding;
-  if (!binding.manager || binding.manager->blocks()) return false;
-  RequestState state(request, state_);
-  if (state.parse() != cache::ParamStatus::ok || state.needsSession(binding.inputs->known()))
-    return false;
-  const auto deadline = options_.clock->monotonic();
-  PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
-  auto answer = engine_.tryHit(call, deadline);
-  if (!answer || !answer->entry->value.isPage()) return false;
-  fill(reply, std::move(*answer), *route);
-  offer(request, path.full, *route, reply);
-  return true;
-} catch (...) {
-  return false;
+  std::string_view path;  ///< canonical, with the view
+  RoutePtr route;
+  std::optional<RequestState> state;
+  std::optional<PageCall> call;
+};
+
+/// Whether a hit is all that it takes to answer.
+bool Site::findRoute(Lookable& lookable) noexcept {
+  const auto path = cache::canonicalPath(lookable.request.rawPath(), lookable.scratch);
+  if (path.status != cache::PathStatus::ok) return false;
+  lookable.path = path.full;
+  lookable.route = cachedRoute(path.full);
+  return lookable.route && lookable.route->view->permission.empty() &&
+         lookable.route->binding->manager;
 }
 
-void Site::handle(const RequestView& request, Reply& reply) noexcept {
+bool Site::prepare(Lookable& lookable) {
+  RequestState& state = lookable.state.emplace(lookable.request, state_);
+  const Route& route = *lookable.route;
+  if (state.parse() != cache::ParamStatus::ok || state.needsSession(route.binding->inputs->known()))
+    return false;
+  lookable.call.emplace(*this, state, lookable.route, Document(), PageCall::formOverHttp(route));
+  return true;
+}
+
+bool Site::take(std::optional<Answer>& answer, const Lookable& lookable, Reply& reply) {
+  if (!answer || !answer->entry->value.isPage()) return false;
+  fill(reply, std::move(*answer), *lookable.route);
+  offer(lookable.request, lookable.path, *lookable.route, reply);
+  return true;
+}
+
+Quick Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
+  if (!engine_.ledger().observe()) return Quick::ask;
+  Lookable lookable(request);
+  if (!findRoute(lookable)) return Quick::ask;
+  const Binding& binding = *lookable.route->binding;
+  if (binding.manager->blocks()) return binding.policy.prefetch ? Quick::gather : Quick::ask;
+  if (!prepare(lookable)) return Quick::ask;
+  auto answer = engine_.tryHit(*lookable.call, options_.clock->monotonic());
+  return take(answer, lookable, reply) ? Quick::hit : Quick::ask;
+} catch (...) {
+  return Quick::ask;
+}
+
+void Site::tryTogether(std::span<Gathered> requests) noexcept try {
+  // All of them have arrived, so what is observed now is new enough for each.
+  if (!engine_.ledger().observe()) return;
+  std::deque<Lookable> lookables;
+  std::vector<Engine::Look> looks;
+  std::vector<Gathered*> asked;
+  for (Gathered& one : requests) {
+    Lookable& lookable = lookables.emplace_back(*one.request);
+    if (!findRoute(lookable) || !prepare(lookable)) {
+      lookables.pop_back();
+      continue;
+    }
+    looks.push_back({.call = &*lookable.call, .memo = &one.memo, .answer = {}});
+    asked.push_back(&one);
+  }
+  engine_.tryHits(looks, addMillis(options_.clock->monotonic(), options_.cache_timeout));
+  for (std::size_t i = 0; i < looks.size(); ++i)
+    asked[i]->hit = take(looks[i].answer, lookables[i], asked[i]->reply);
+} catch (const std::exception&) {
+  // Out of memory: each is handled by itself.
+}
+
+void Site::handle(const RequestView& request, Reply& reply, RequestMemo* first_look) noexcept {
   RequestState state(request, state_);
   try {
-    serve(state, reply);
+    serve(state, reply, first_look);
   } catch (const Redirect& e) {
     Page page;
     page.status = 302;
@@ -367,7 +418,7 @@ void Site::handle(const RequestView& request, Reply& reply) noexcept {
   }
 }
 
-void Site::serve(RequestState& state, Reply& reply) {
+void Site::serve(RequestState& state, Reply& reply, RequestMemo* first_look) {
   const auto& request = state.request();
   std::string scratch;
   const auto path = cache::canonicalPath(request.rawPath(), scratch);
@@ -391,6 +442,7 @@ void Site::serve(RequestState& state, Reply& reply) {
   }
   const auto now = options_.clock->monotonic();
   CallContext context(engine_.snapshots(), addMillis(now, options_.request_timeout));
+  if (first_look != nullptr) context.startWith(std::move(*first_look));
   if (readsOnly(request.method())) {
     const bool observed = engine_.ledger().observe();
     RoutePtr route = observed ? cachedRoute(path.full) : nullptr;

@@ -1,6 +1,8 @@
 // One round trip a page: the request's memo and the learned manifest (semantics 32, L25).
 #include <gtest/gtest.h>
 
+#include <array>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -86,6 +88,53 @@ TEST_F(PrefetchTest, Semantics32_WhatAPageUsedLastTimeComesInOneRoundTrip) {
   EXPECT_EQ(far_->multi_gets, 10U);
   EXPECT_EQ(far_->gets, 0U);
   EXPECT_EQ(member_.runs, 62);
+}
+
+TEST_F(PrefetchTest, Semantics32_SeveralRequestsAreLookedUpInOneRoundTrip) {
+  const auto stored = [this](const std::string& path) {
+    TestCall call(member_, path, {}, policy_, &shared_);
+    CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
+    (void)world_.engine.call(call, context, nullptr);
+  };
+  stored("/a");
+  stored("/b");
+  far_->forgetCounts();
+  std::deque<TestCall> calls;
+  std::array<RequestMemo, 4> memos;
+  std::vector<Engine::Look> looks;
+  for (const char* path : {"/a", "/b", "/a", "/missing"}) {
+    const MapInputs none;
+    auto& call = calls.emplace_back(member_, path, none, policy_, &shared_);
+    looks.push_back({.call = &call, .memo = &memos[looks.size()], .answer = {}});
+  }
+  world_.engine.tryHits(looks, world_.clock.monotonic() + 1000);
+  EXPECT_EQ(far_->multi_gets, 1U);
+  EXPECT_EQ(far_->asked, 3U);  // "/a" once for both
+  for (int i : {0, 1, 2}) ASSERT_TRUE(looks[static_cast<std::size_t>(i)].answer) << i;
+  EXPECT_EQ(looks[0].answer->entry.get(), looks[2].answer->entry.get());
+  EXPECT_FALSE(looks[3].answer);
+  // The request that goes on with what was looked up does not ask again.
+  CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
+  context.startWith(std::move(memos[3]));
+  const auto made = world_.engine.call(calls[3], context, nullptr);
+  EXPECT_EQ(made.outcome, Outcome::miss_cold);
+  EXPECT_EQ(far_->gets, 0U);
+}
+
+TEST_F(PrefetchTest, Semantics20_WhatIsLookedUpTogetherIsJudgedByTheLedger) {
+  TestCall call(member_, "/a", {}, policy_, &shared_);
+  {
+    CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
+    (void)world_.engine.call(call, context, nullptr);
+  }
+  world_.change("tag:members");
+  RequestMemo memo;
+  std::array<Engine::Look, 1> looks{{{.call = &call, .memo = &memo, .answer = {}}}};
+  world_.engine.tryHits(looks, world_.clock.monotonic() + 1000);
+  EXPECT_FALSE(looks[0].answer);
+  CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
+  context.startWith(std::move(memo));
+  EXPECT_EQ(world_.engine.call(call, context, nullptr).outcome, Outcome::miss_changed);
 }
 
 TEST_F(PrefetchTest, Semantics32_SwitchedOffEachUseIsAQuestion) {

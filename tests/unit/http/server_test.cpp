@@ -337,6 +337,52 @@ TEST(ServerDrain, LetsAnAnswerThatIsBeingSentEnd) {
   EXPECT_TRUE(drained);
 }
 
+TEST(ServerTogether, RequestsThatWaitForASharedCacheAreAskedForAtOnce) {
+  TestServer server([](ServerOptions& options) { options.workers = 1; });
+  RawClient blocker(server.port());
+  blocker.send(get("/block"));
+  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.emplace_back(server.port());
+    clients.back().send(get(i % 2 == 0 ? "/together/hit" : "/together/" + std::to_string(i)));
+  }
+  ASSERT_TRUE(
+      server.handler.eventually([&] { return server.server->stats().queued_requests == 20; }));
+  server.handler.release();
+  for (int i = 0; i < 20; ++i) {
+    const auto answer = clients[static_cast<std::size_t>(i)].receive();
+    ASSERT_TRUE(answer) << i;
+    EXPECT_EQ(answer->body, i % 2 == 0 ? "together" : "found /together/" + std::to_string(i));
+    EXPECT_EQ(answer->header("X-Dropped"), "-");
+  }
+  EXPECT_EQ(server.handler.most_together, 20);
+}
+
+TEST(ServerTogether, ARequestThatWaitsAloneIsHandledAtOnce) {
+  TestServer server;
+  EXPECT_EQ(fetch(server.port(), "/together/1")->body, "alone");
+  EXPECT_EQ(server.handler.most_together, 0);
+}
+
+TEST(ServerTogether, ConnectionsMayEndMeanwhile) {
+  for (int round = 0; round < 20; ++round) {
+    TestServer server([](ServerOptions& options) { options.workers = 2; });
+    std::vector<RawClient> clients;
+    for (int i = 0; i < 40; ++i) {
+      clients.emplace_back(server.port());
+      clients.back().send(get(i % 3 == 0 ? "/together/hit" : "/together/" + std::to_string(i)));
+      if (i % 4 == 0) clients.back().reset();
+    }
+    for (int i = 0; i < 40; ++i) {
+      if (i % 4 == 0) continue;
+      const auto answer = clients[static_cast<std::size_t>(i)].receive();
+      ASSERT_TRUE(answer) << i;
+      EXPECT_EQ(answer->status, 200);
+    }
+  }
+}
+
 TEST(ServerDrain, CutsOffWhatDoesNotEndInTime) {
   TestServer server;
   RawClient client(server.port());

@@ -36,30 +36,51 @@ TestHandler::TestHandler() : hit_body_("stored"), big_body_(kBigSize, 'b') {
   big_head_ = storedHead(big_body_.size());
 }
 
-bool TestHandler::tryFast(const Request& request, Response& response) noexcept {
+Fast TestHandler::tryFast(const Request& request, Response& response) noexcept {
   const std::string_view path = request.path();
   if (path == "/hit") {
     response.useStored(hit_head_, hit_body_, Holder(Hold(*this)));
     response.addHeader("Age", "1");
-    return true;
+    return Fast::answered;
   }
   if (path == "/big") {
     response.useStored(big_head_, big_body_, Holder(Hold(*this)));
-    return true;
+    return Fast::answered;
   }
   if (path == "/fast-bad") {
     response.addHeader("X-Bad", "a\r\nX-Injected: b");
-    return true;
+    return Fast::answered;
   }
   // Dropped, since the answer is left to a worker.
   response.addHeader("X-Dropped", "yes");
-  return false;
+  return path.starts_with("/together/") ? Fast::gather : Fast::ask;
 }
 
-void TestHandler::handle(const Request& request, Response& response) noexcept {
+namespace {
+struct Note final : Finding {
+  explicit Note(std::string_view path_in) : path(path_in) {}
+  std::string path;
+};
+}  // namespace
+
+void TestHandler::tryTogether(std::span<Attempt> attempts) noexcept {
+  most_together = std::max(most_together.load(), static_cast<int>(attempts.size()));
+  for (Attempt& attempt : attempts) {
+    if (attempt.request.path() == "/together/hit") {
+      attempt.response.setBody("together");
+      attempt.answered = true;
+    } else {
+      attempt.finding = std::make_unique<Note>(attempt.request.path());
+    }
+  }
+}
+
+void TestHandler::handle(const Request& request, Response& response, Finding* finding) noexcept {
   ++handled;
   const std::string_view path = request.path();
-  if (path == "/probe") {
+  if (path.starts_with("/together/")) {
+    response.setBody(finding != nullptr ? "found " + static_cast<Note*>(finding)->path : "alone");
+  } else if (path == "/probe") {
     ++probes;
     response.setBody("probe");
   } else if (path == "/echo") {

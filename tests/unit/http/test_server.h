@@ -17,14 +17,16 @@ namespace larder::http::test {
 /// /fast-bad a header with a line end. Workers: /probe counts, /echo gives the body back, /header
 /// gives the X-Echo header back as a body and as a header, /status/N answers N, /block waits for
 /// release(), /bad sets a header with a line end, /close ends the connection, /big-made makes
-/// kBigSize bytes, /peer tells the client's address; everything else is 404.
+/// kBigSize bytes, /together/hit is answered together with others if some wait, /together/... tells
+/// what was found out then, /peer tells the client's address; everything else is 404.
 class TestHandler final : public Handler {
  public:
   static constexpr std::size_t kBigSize = 16UL * 1024 * 1024;
 
   TestHandler();
-  bool tryFast(const Request& request, Response& response) noexcept override;
-  void handle(const Request& request, Response& response) noexcept override;
+  Fast tryFast(const Request& request, Response& response) noexcept override;
+  void tryTogether(std::span<Attempt> attempts) noexcept override;
+  void handle(const Request& request, Response& response, Finding* finding) noexcept override;
   void served(const Request& request, const Served& answer) noexcept override;
   void refused(const PeerAddress& peer, int status, std::string_view reason) noexcept override;
 
@@ -35,6 +37,7 @@ class TestHandler final : public Handler {
   std::atomic<int> probes{0};
   std::atomic<int> handled{0};
   std::atomic<int> blocked{0};  // inside /block now
+  std::atomic<int> most_together{0};
   std::atomic<int> cancelled{0};
   std::atomic<int> durable{0};  // holders made durable
   std::atomic<int> held{0};     // holders alive

@@ -47,7 +47,7 @@ class Management : public ::testing::Test {
     const http::PeerAddress peer;
     const http::Request request(head, body, peer, false);
     http::Response response;
-    handler_.handle(request, response);
+    handler_.handle(request, response, nullptr);
     return {response.status(), std::string(response.lines()), std::string(response.body())};
   }
   Answer post(const std::string& body) {

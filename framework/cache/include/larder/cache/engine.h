@@ -16,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,6 +79,8 @@ class CallContext {
   }
   [[nodiscard]] bool hasSnapshot() const noexcept { return snapshot_ != nullptr; }
   [[nodiscard]] Deadline deadline() const noexcept { return deadline_; }
+  /// What Engine::tryHits() looked up for this request is not looked up again.
+  void startWith(RequestMemo&& memo) noexcept { memo_ = std::move(memo); }
 
  private:
   friend class Engine;
@@ -128,6 +131,14 @@ class Engine {
   /// never waits for another render. With a manager that does not block it does not block either.
   /// The ledger must have been observed.
   [[nodiscard]] std::optional<Answer> tryHit(const Call& call, Deadline deadline) noexcept;
+  /// One of several calls that are looked up together, each of a request of its own.
+  struct Look {
+    const Call* call = nullptr;
+    RequestMemo* memo = nullptr;  ///< gets what was looked up and cannot be served right now
+    std::optional<Answer> answer = {};
+  };
+  /// As tryHit(), with one round trip to each cache.
+  void tryHits(std::span<Look> looks, Deadline deadline);
   /// Throws what the render throws, CallCycle or CallRefused.
   [[nodiscard]] Answer call(Call& call, CallContext& context, Recorder* parent);
 
@@ -158,6 +169,7 @@ class Engine {
   /// With `memo`, what the request has already fetched is not fetched again.
   [[nodiscard]] Found find(const Target& target, const CacheKey& key, std::uint64_t limit,
                            Deadline deadline, RequestMemo* memo) noexcept;
+  [[nodiscard]] Found judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
   [[nodiscard]] Millis freshFor(const CacheEntry& entry) const noexcept;

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string_view>
 
 #include "larder/clock.h"
@@ -18,19 +20,43 @@ struct Served {
   Millis duration = 0;           ///< from the complete request to the answer's first bytes
 };
 
+/// What tryFast() came to.
+enum class Fast : std::uint8_t {
+  answered,  ///< the response is filled (a hit)
+  ask,       ///< handle() is to be asked, on a worker
+  gather,    ///< first tryTogether(), with the other requests that wait for one
+};
+
+/// What tryTogether() learned about a request that it did not answer, for handle().
+class Finding {
+ public:
+  virtual ~Finding() = default;
+};
+
+/// One of the requests of tryTogether().
+struct Attempt {
+  const Request& request;
+  Response& response;
+  std::unique_ptr<Finding> finding = nullptr;
+  bool answered = false;
+};
+
 /// Called from several threads at once. Outlives the server. A request arrives whole: a body that
 /// was cut off is never seen here, and one that is not read does no harm.
 class Handler {
  public:
   virtual ~Handler() = default;
 
-  /// On a reactor thread, so it must not block: every connection of that thread waits. True: the
-  /// response is filled (a hit). False: handle() is asked on a worker; what was set in the response
-  /// is dropped.
-  virtual bool tryFast(const Request& request, Response& response) noexcept = 0;
+  /// On a reactor thread, so it must not block: every connection of that thread waits. Unless it
+  /// answers, what was set in the response is dropped.
+  virtual Fast tryFast(const Request& request, Response& response) noexcept = 0;
 
-  /// On a worker thread; may take its time.
-  virtual void handle(const Request& request, Response& response) noexcept = 0;
+  /// On a worker thread: answers those of some requests that one round trip to a shared cache
+  /// answers. The response of another one stays empty.
+  virtual void tryTogether(std::span<Attempt> attempts) noexcept { (void)attempts; }
+
+  /// On a worker thread; may take its time. `finding`: of tryTogether(), or null.
+  virtual void handle(const Request& request, Response& response, Finding* finding) noexcept = 0;
 
   /// On a reactor thread after each answer to a request; must not block.
   virtual void served(const Request& request, const Served& answer) noexcept {

@@ -18,8 +18,9 @@ class SiteHandler final : public Handler {
  public:
   explicit SiteHandler(site::Site& site) noexcept : site_(site) {}
 
-  bool tryFast(const Request& request, Response& response) noexcept override;
-  void handle(const Request& request, Response& response) noexcept override;
+  Fast tryFast(const Request& request, Response& response) noexcept override;
+  void tryTogether(std::span<Attempt> attempts) noexcept override;
+  void handle(const Request& request, Response& response, Finding* finding) noexcept override;
 
  private:
   site::Site& site_;

@@ -54,11 +54,15 @@ class AccessLog final : public http::Handler {
                                                  http::Handler& next);
   ~AccessLog() override;
 
-  bool tryFast(const http::Request& request, http::Response& response) noexcept override {
+  http::Fast tryFast(const http::Request& request, http::Response& response) noexcept override {
     return next_.tryFast(request, response);
   }
-  void handle(const http::Request& request, http::Response& response) noexcept override {
-    next_.handle(request, response);
+  void tryTogether(std::span<http::Attempt> attempts) noexcept override {
+    next_.tryTogether(attempts);
+  }
+  void handle(const http::Request& request, http::Response& response,
+              http::Finding* finding) noexcept override {
+    next_.handle(request, response, finding);
   }
   void served(const http::Request& request, const http::Served& answer) noexcept override;
   void refused(const http::PeerAddress& peer, int status,

@@ -68,8 +68,11 @@ class ManagementHandler final : public http::Handler {
   /// The backend outlives it.
   ManagementHandler(ManagementBackend& backend, std::string_view token);
 
-  bool tryFast(const http::Request&, http::Response&) noexcept override { return false; }
-  void handle(const http::Request& request, http::Response& response) noexcept override;
+  http::Fast tryFast(const http::Request&, http::Response&) noexcept override {
+    return http::Fast::ask;
+  }
+  void handle(const http::Request& request, http::Response& response,
+              http::Finding* finding) noexcept override;
 
  private:
   [[nodiscard]] bool knowsToken(std::string_view authorization) const noexcept;

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -86,6 +87,21 @@ struct Reply {
   }
 };
 
+/// What Site::tryFast() came to.
+enum class Quick : std::uint8_t {
+  hit,
+  gather,  ///< tryTogether() may find it
+  ask,     ///< handle() makes it
+};
+
+/// One of several requests whose pages are looked up together.
+struct Gathered {
+  const RequestView* request = nullptr;
+  Reply reply;
+  bool hit = false;  ///< the reply is filled
+  RequestMemo memo;  ///< of another one: what was looked up, for handle()
+};
+
 struct Binding;
 struct Configured;
 struct Route;
@@ -105,10 +121,13 @@ class Site {
   /// Installs the apps' schemas, then serves this. Fails without changing anything.
   [[nodiscard]] Result<> configure(SiteConfig config);
 
-  /// GET and HEAD of a page that can be had without waiting; false: ask handle().
-  [[nodiscard]] bool tryFast(const RequestView& request, Reply& reply) noexcept;
-  /// Any request. Never throws: failures become pages.
-  void handle(const RequestView& request, Reply& reply) noexcept;
+  /// GET and HEAD of a page that can be had without waiting.
+  [[nodiscard]] Quick tryFast(const RequestView& request, Reply& reply) noexcept;
+  /// The hits among requests for which tryFast() said `gather`, in one round trip to each shared
+  /// cache.
+  void tryTogether(std::span<Gathered> requests) noexcept;
+  /// Any request. Never throws: failures become pages. `first_look`: of tryTogether().
+  void handle(const RequestView& request, Reply& reply, RequestMemo* first_look = nullptr) noexcept;
 
   /// How this view of this object would be cached. `view` empty: the default view.
   [[nodiscard]] Result<ResolvedView> explain(std::string_view path, std::string_view view);
@@ -139,7 +158,11 @@ class Site {
   /// False when the state could not be read.
   bool adoptLearned(const std::string& id, ViewMemory& memory) noexcept;
 
-  void serve(RequestState& state, Reply& reply);
+  struct Lookable;
+  [[nodiscard]] bool findRoute(Lookable& lookable) noexcept;
+  [[nodiscard]] bool prepare(Lookable& lookable);
+  [[nodiscard]] bool take(std::optional<Answer>& answer, const Lookable& lookable, Reply& reply);
+  void serve(RequestState& state, Reply& reply, RequestMemo* first_look);
   void serveView(RequestState& state, const RoutePtr& route, CallContext& context, Reply& reply);
   void serveAction(RequestState& state, const Route& route, CallContext& context, Reply& reply);
   void authorise(RequestState& state, const std::string& permission, const Mount& mount,
