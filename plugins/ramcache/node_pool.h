@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -33,39 +34,43 @@ struct EntryNode {
 };
 static_assert(std::is_trivially_copyable_v<EntryNode> && sizeof(EntryNode) == 32);
 
+/// Grows chunk by chunk: no node moves, none waits long, and little is taken that is not used.
 class NodePool {
  public:
-  EntryNode& operator[](NodeIndex i) noexcept { return nodes_[i]; }
-  const EntryNode& operator[](NodeIndex i) const noexcept { return nodes_[i]; }
+  EntryNode& operator[](NodeIndex i) noexcept { return chunks_[i / kChunk][i % kChunk]; }
+  const EntryNode& operator[](NodeIndex i) const noexcept {
+    return chunks_[i / kChunk][i % kChunk];
+  }
   /// One past the highest index in use.
-  [[nodiscard]] NodeIndex end() const noexcept { return static_cast<NodeIndex>(nodes_.size()); }
+  [[nodiscard]] NodeIndex end() const noexcept { return end_; }
   [[nodiscard]] std::size_t count() const noexcept { return count_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return nodes_.capacity() * sizeof(EntryNode); }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    return chunks_.size() * kChunk * sizeof(EntryNode) + chunks_.capacity() * sizeof(chunks_[0]);
+  }
 
   /// Makes sure that take() needs no memory. Throws std::bad_alloc.
   void prepare() {
-    if (free_ == kNoNode && nodes_.size() == nodes_.capacity())
-      nodes_.reserve(nodes_.empty() ? 16 : nodes_.size() * 2);
+    if (free_ == kNoNode && end_ == chunks_.size() * kChunk)
+      chunks_.push_back(std::make_unique<EntryNode[]>(kChunk));
   }
   NodeIndex take() noexcept {
     ++count_;
-    if (free_ == kNoNode) {
-      nodes_.emplace_back();
-      return end() - 1;
-    }
+    if (free_ == kNoNode) return end_++;
     const auto index = free_;
-    free_ = nodes_[index].next;
+    free_ = (*this)[index].next;
     return index;
   }
   void give(NodeIndex index) noexcept {
-    nodes_[index].entry = nullptr;
-    nodes_[index].next = free_;
+    (*this)[index].entry = nullptr;
+    (*this)[index].next = free_;
     free_ = index;
     --count_;
   }
 
  private:
-  std::vector<EntryNode> nodes_;
+  static constexpr NodeIndex kChunk = 64;
+  std::vector<std::unique_ptr<EntryNode[]>> chunks_;
+  NodeIndex end_ = 0;
   NodeIndex free_ = kNoNode;
   std::size_t count_ = 0;
 };

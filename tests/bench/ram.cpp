@@ -6,7 +6,7 @@
 //
 // A request begins when the one before is answered (ram_peers.h). Figures are medians of five
 // rounds, in which the engines take turns. Only ratios within one run count. Ends with 1 when a
-// result is absurd, not when a goal is missed.
+// result is absurd or, at full length, a goal of bytes is missed; goals of time are only told.
 #include <malloc.h>
 
 #include <cstdio>
@@ -31,6 +31,7 @@ struct Scale {
 
 nlohmann::json results;
 bool absurd = false;
+bool bytes_missed = false;
 
 void absurdIf(bool condition, const char* what) {
   if (!condition) return;
@@ -42,7 +43,8 @@ void absurdIf(bool condition, const char* what) {
 void report(const char* what, double value, const char* unit, double goal, bool at_most) {
   const bool met = at_most ? value <= goal : value >= goal;
   std::printf("  %-58s %8.2f %-3s goal %s %.4g  %s\n", what, value, unit,
-              at_most ? "<=" : ">=", goal, met ? "met" : "MISSED");
+              at_most ? "<=" : ">=", goal, met ? "PASS" : "MISS");
+  if (std::strcmp(unit, "B") == 0 || std::strcmp(unit, "%") == 0) bytes_missed |= !met;
   results["goals"].push_back({{"what", what}, {"value", value}, {"goal", goal}, {"met", met}});
 }
 
@@ -208,11 +210,14 @@ void memory(World& world, const Scale& scale) {
   const std::size_t count = std::min<std::size_t>(scale.many, 100'000);
   const Keys keys(count);
   const auto before = heapInUse();
-  RamEngine ram(world, count * 4096);
-  for (std::size_t i = 0; i < keys.size(); ++i) ram.put(keys[i]);
+  const auto cache = world.cache(count * 4096);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const CacheKey key{keys[i], digestOf(keys[i]), 0};
+    cache->put(key, EntryPtr(pageEntry(key, kBodyBytes)), kForever);
+  }
   const auto heap = static_cast<double>(heapInUse() - before);
-  const auto accounted = static_cast<double>(stat(ram.cache(), "bytes"));
-  const auto index = static_cast<double>(stat(ram.cache(), "index_bytes"));
+  const auto accounted = static_cast<double>(stat(*cache, "bytes"));
+  const auto index = static_cast<double>(stat(*cache, "index_bytes"));
   const auto entries = static_cast<double>(count);
   std::printf("\nmemory of %zu entries of %zu + %zu bytes\n", count, kKeyBytes, kBodyBytes);
   std::printf("  heap %.0f, accounted %.0f, index %.0f bytes an entry\n", heap / entries,
@@ -263,5 +268,6 @@ int main(int argc, char** argv) {
   memory(world, scale);
   sweeping(world, scale);
   if (json) std::ofstream(json) << results.dump(2) << '\n';
-  return absurd ? 1 : 0;
+  const bool full = scale.rounds > 1;
+  return absurd || (full && bytes_missed) ? 1 : 0;
 }

@@ -73,7 +73,7 @@ class Lists : public Simulator {
   std::vector<Key> keys_;
   const std::uint64_t capacity_;
   /// List 0 is for keys that are not held.
-  std::array<List, 4> lists_;
+  std::array<List, 5> lists_;
 };
 
 class FifoSim : public Lists {
@@ -271,6 +271,59 @@ class TinyLfuSim : public Lists {
   std::vector<std::uint8_t> sketch_;
   std::size_t counted_ = 0;
   const std::size_t period_;
+};
+
+/// ARC: a list of keys asked for once, one of keys asked for again, and of either those that left
+/// it last; a key that left too early makes its list larger. (Megiddo, Modha, FAST 2003.)
+class ArcSim : public Lists {
+ public:
+  ArcSim(std::size_t keys, std::uint64_t capacity) : Lists(keys, capacity) {}
+  bool access(const Request& r) override {
+    const auto list = keys_[r.key].list;
+    if (list == kOnce || list == kAgain) {
+      take(r.key);
+      push(kAgain, r.key);
+      return true;
+    }
+    if (r.size > capacity_) return false;
+    const auto once = lists_[kLeftOnce].size;
+    const auto again = lists_[kLeftAgain].size;
+    if (list == kLeftOnce) {
+      target_ =
+          std::min(capacity_, target_ + std::max<std::uint64_t>(r.size, r.size * again / once));
+    } else if (list == kLeftAgain) {
+      const auto step = std::max<std::uint64_t>(r.size, r.size * once / again);
+      target_ = target_ > step ? target_ - step : 0;
+    }
+    if (list != 0) take(r.key);
+    keys_[r.key].size = r.size;
+    while (lists_[kOnce].size + lists_[kAgain].size + r.size > capacity_)
+      replace(list == kLeftAgain);
+    push(list == 0 ? kOnce : kAgain, r.key);
+    while (lists_[kOnce].size + lists_[kLeftOnce].size > capacity_ && !lists_[kLeftOnce].empty())
+      take(lists_[kLeftOnce].oldest);
+    while (lists_[kAgain].size + lists_[kLeftAgain].size > 2 * capacity_ - lists_[kOnce].size &&
+           !lists_[kLeftAgain].empty())
+      take(lists_[kLeftAgain].oldest);
+    return false;
+  }
+
+ private:
+  static constexpr std::uint8_t kOnce = 1;
+  static constexpr std::uint8_t kAgain = 2;
+  static constexpr std::uint8_t kLeftOnce = 3;
+  static constexpr std::uint8_t kLeftAgain = 4;
+
+  void replace(bool came_back_again) {
+    const List& once = lists_[kOnce];
+    const bool from_once = !once.empty() && (lists_[kAgain].empty() || once.size > target_ ||
+                                             (came_back_again && once.size == target_));
+    const auto key = lists_[from_once ? kOnce : kAgain].oldest;
+    take(key);
+    push(from_once ? kLeftOnce : kLeftAgain, key);
+  }
+
+  std::uint64_t target_ = 0;
 };
 
 /// What knowing the future would give: evicts what is asked for last. (Optimal only where all sizes

@@ -21,6 +21,7 @@ class RamTable : public ::testing::Test {
     return {EntryPtr(CacheEntry::make(keyOf("key " + std::to_string(number)))), hash};
   }
   void insert(Table& table, const Held& held) {
+    nodes_.prepare();
     const auto node = nodes_.take();
     nodes_[node].hash = static_cast<std::uint32_t>(held.hash);
     table.insert(held.hash, held.entry.get(), node);
