@@ -9,6 +9,7 @@
 #include "file_trust.h"
 #include "larder/app.h"
 #include "larder/cache.h"
+#include "larder/servers.h"
 #include "larder/testing/inline_executor.h"
 #include "larder/testing/manual_clock.h"
 #include "larder/testing/test_host.h"
@@ -266,6 +267,41 @@ TEST(FileTrust, AnotherUsersIsNotSafeForRootEither) {
 TEST(FileTrust, WhatTheGroupOrTheWorldCanWriteIsNot) {
   EXPECT_THAT(*changeableByOthers("/p.so", fileOf(0, 0664), 0), HasSubstr("chmod go-w /p.so"));
   EXPECT_THAT(*changeableByOthers("/p.so", fileOf(0, 0646), 0), HasSubstr("chmod go-w /p.so"));
+}
+
+// The fingerprint tells compilers apart, not headers: a plugin built before one of these changed
+// would be loaded and crash. Whoever changes a size raises LARDER_ABI_MAJOR, then the number here.
+TEST(PluginAbi, TypesThatCrossKeepTheirSizes) {
+  static_assert(LARDER_ABI_MAJOR == 1);
+  struct Type {
+    const char* name;
+    std::size_t size;
+    std::size_t agreed;
+  };
+  for (const Type& type : std::initializer_list<Type>{
+           {"larder_descriptor", sizeof(larder_descriptor), 72},
+           {"CacheKey", sizeof(CacheKey), 40},
+           {"CacheEntry", sizeof(CacheEntry), 128},
+           {"EntryRef", sizeof(EntryRef), 16},
+           {"Value", sizeof(Value), 8},
+           {"Page", sizeof(Page), 200},
+           {"Document", sizeof(Document), 40},
+           {"Node", sizeof(Node), 16},
+           {"Lookup", sizeof(Lookup), 32},
+           {"Stored", sizeof(Stored), 2},
+           {"Health", sizeof(Health), 40},
+           {"Buffer", sizeof(Buffer), 32},
+           {"ByteLookup", sizeof(ByteLookup), 48},
+           {"SettingSpec", sizeof(SettingSpec), 40},
+           {"Settings", sizeof(Settings), 48},
+           {"ServerReport", sizeof(ServerReport), 120},
+           {"Object", sizeof(Object), 280},
+           {"ChildrenQuery", sizeof(ChildrenQuery), 120},
+           {"User", sizeof(User), 96},
+           {"Receipt", sizeof(Receipt), 16},
+       }) {
+    EXPECT_EQ(type.size, type.agreed) << type.name;
+  }
 }
 
 }  // namespace
