@@ -106,15 +106,16 @@ TEST_P(ServedFromCache, FaultA21_NoPageOfOneUserReachesAnother) {
   EXPECT_EQ(anonymous.get("/handbook/guide/first-steps/@@edit").status, 302);
 }
 
-TEST_P(ServedFromCache, AHitIsOneRoundTrip) {
-  if (!memcached_) return;  // the other manager has no server
+TEST_P(ServedFromCache, AHitIsOneRoundTripOrNone) {
+  if (!memcached_) return;  // that manager has no server
+  const std::uint64_t trips = std::string_view(GetParam()) == "TieredManager" ? 0 : 5;
   const auto server = serve();
   // A page, and a document that leaves as JSON.
   for (const auto* target : {"/handbook/guide/first-steps", "/api/v1/comments/users/3"}) {
     httpAsk(port_, "GET", target);
     const auto gets = memcached_->stat("cmd_get");
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(isHit(httpAsk(port_, "GET", target))) << target;
-    EXPECT_EQ(memcached_->stat("cmd_get") - gets, 5U) << target;
+    EXPECT_EQ(memcached_->stat("cmd_get") - gets, trips) << target;
   }
 }
 
@@ -164,7 +165,8 @@ TEST_P(ServedFromCache, AConcurrentEditIsRefusedAndNothingTypedIsLost) {
   EXPECT_NE(refused.body.find("The first to save."), std::string::npos);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ServedFromCache, ::testing::Values("RAMCache", "MemcachedManager"),
+INSTANTIATE_TEST_SUITE_P(, ServedFromCache,
+                         ::testing::Values("RAMCache", "MemcachedManager", "TieredManager"),
                          [](const auto& given) { return std::string(given.param); });
 
 }  // namespace

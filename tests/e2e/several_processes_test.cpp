@@ -14,10 +14,10 @@ int pairs(int normally) {
   return test::countFrom("LARDER_TEST_PAIRS", normally);
 }
 
-class SeveralProcesses : public SiteTest {
+class SeveralProcesses : public SiteTest, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
-    configureSite("MemcachedManager");
+    configureSite(GetParam());
     seed();
   }
   /// Adds a comment and returns its id; 0 when the server did not acknowledge it.
@@ -30,7 +30,7 @@ class SeveralProcesses : public SiteTest {
   }
 };
 
-TEST_F(SeveralProcesses, Semantics20_AfterAnEditsAnswerNoProcessServesTheOldPage) {
+TEST_P(SeveralProcesses, Semantics20_AfterAnEditsAnswerNoProcessServesTheOldPage) {
   const auto server = serve({"--processes", "3"});
   const int count = pairs(500);
   for (int i = 0; i < count; ++i) {
@@ -43,7 +43,7 @@ TEST_F(SeveralProcesses, Semantics20_AfterAnEditsAnswerNoProcessServesTheOldPage
   }
 }
 
-TEST_F(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServeNoWrongPage) {
+TEST_P(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServeNoWrongPage) {
   const auto server = serve({"--processes", "3"});
   // A crawl goes on meanwhile, over the pages that the edits do not change.
   auto pages = crawl(port_);
@@ -86,6 +86,9 @@ TEST_F(SeveralProcesses, KilledWorkersAndMemcachedLoseNoAcknowledgedEditAndServe
     EXPECT_NE(answer.body.find(text + "\""), std::string::npos);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(, SeveralProcesses, ::testing::Values("MemcachedManager", "TieredManager"),
+                         [](const auto& given) { return std::string(given.param); });
 
 }  // namespace
 }  // namespace larder::e2e

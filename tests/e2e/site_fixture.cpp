@@ -137,14 +137,22 @@ void SiteTest::configureChaos(const std::string& name, const std::string& data, 
 
 void SiteTest::configureSite(const std::string& manager, const std::string& more) {
   std::string settings;
-  if (manager == "MemcachedManager") {
+  std::string parts;
+  if (manager == "MemcachedManager" || manager == "TieredManager") {
     startMemcached();
     ASSERT_TRUE(memcached_);
     // A busy machine is not the subject.
     settings = "servers = [\"" + memcached_->address() + "\"]\ntimeout = \"2s\"\n";
   }
+  if (manager == "TieredManager") {
+    parts =
+        "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\n"
+        "[[manager]]\nid = \"shared\"\ntype = \"MemcachedManager\"\n" +
+        settings;
+    settings.clear();
+  }
   configure("[[app]]\nmount = \"/handbook\"\nfolder = \"" + handbook_ +
-            "\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" +
+            "\"\n[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n" + parts +
             (manager.empty() ? std::string()
                              : "[[manager]]\nid = \"main\"\ndefault = true\ntype = \"" + manager +
                                    "\"\n" + settings) +

@@ -41,7 +41,7 @@ class Visitor {
   std::string cookie_;
 };
 
-/// `manager`: "RAMCache" or "MemcachedManager": the one word that differs.
+/// `manager`: "RAMCache", "MemcachedManager" or "TieredManager": the one word that differs.
 class SiteTest : public server::Installation {
  protected:
   static constexpr const char* kLogin = "demo";

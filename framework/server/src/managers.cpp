@@ -7,6 +7,7 @@
 
 #include "larder/cache/envelope.h"
 #include "larder/cache/scope.h"
+#include "larder/cache/suggest.h"
 
 namespace larder::server {
 namespace {
@@ -169,6 +170,7 @@ class ManagerFactory::Build {
         best = i;
       }
     }
+    if (best == set_->items.size()) unknown_ = id;
     if (best == set_->items.size() || states_[best] == State::under_way) return nullptr;
     make(best);
     const ManagerPtr& manager = set_->items[best].manager;
@@ -215,10 +217,15 @@ class ManagerFactory::Build {
     item.enumerable = (*plugin)->can(LARDER_ENUMERABLE);
     if (const auto problem = planSnapshot(*settings, item); !problem.empty())
       return error(config.origin + ": " + describe(config) + ": " + problem);
+    unknown_.clear();
     const auto host = std::make_shared<ManagerHost>(
         lent_, config, [this, &item](std::string_view id) { return find(item, id); });
     Result<std::shared_ptr<Cache>> cache = instantiate(**plugin, config, *settings, host);
     item.parts = host->finish();
+    if (!cache && !unknown_.empty()) {
+      return error(config.origin + ": " + describe(config) + ": " + cache.error().message +
+                   nearestId(unknown_, config));
+    }
     if (!cache) {
       item.failure = cache.error().message;
       return;
@@ -249,12 +256,21 @@ class ManagerFactory::Build {
     }
   }
 
+  [[nodiscard]] std::string nearestId(std::string_view id, const ManagerConfig& asking) const {
+    std::vector<std::string_view> ids;
+    for (const ManagerSet::Item& item : set_->items)
+      if (item.config.identity.id != asking.identity.id) ids.push_back(item.config.identity.id);
+    return didYouMean(id, ids);
+  }
+
   void error(const std::string& message) { errors_ += (errors_.empty() ? "" : "\n") + message; }
 
   const Lent& lent_;
   const ManagerSet* previous_;
   std::shared_ptr<ManagerSet> set_;
   std::vector<State> states_;
+  /// An id that the plugin which is being made has asked for and nobody has.
+  std::string unknown_;
   std::string errors_;
 };
 

@@ -353,9 +353,7 @@ TEST_P(ConformanceCache, IsHealthyWhenAllIsWell) {
 }
 
 class ConformanceManualTime : public CacheCase {};
-LARDER_OPTIONAL_SUITE(ConformanceManualTime,
-                      variantsIf(!currentSubject()->isByteCache() &&
-                                 !currentSubject()->plugin().can(LARDER_BLOCKS)));
+LARDER_OPTIONAL_SUITE(ConformanceManualTime, manualVariants());
 
 TEST_P(ConformanceManualTime, Semantics07_TheLastMillisecondCounts) {
   const EntryPtr entry = put("key");

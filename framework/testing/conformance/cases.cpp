@@ -12,7 +12,7 @@ constexpr Millis kClockTolerance = 200;
 
 bool sameTime(Millis expected, Millis actual) {
   if (expected == kForever || actual == kForever) return expected == actual;
-  const Millis tolerance = currentSubject()->isByteCache() ? kClockTolerance : 0;
+  const Millis tolerance = currentSubject()->leavesProcess() ? kClockTolerance : 0;
   return actual >= expected - tolerance && actual <= expected + tolerance;
 }
 
@@ -35,8 +35,8 @@ bool sameValue(const Value& expected, const Value& actual) {
                        a->gzip == b->gzip && a->etag == b->etag &&
                        a->last_modified == b->last_modified;
   // Header lines are derived anew when a page comes from outside.
-  return content &&
-         (currentSubject()->isByteCache() || (a->head == b->head && a->gzip_head == b->gzip_head));
+  return content && (currentSubject()->leavesProcess() ||
+                     (a->head == b->head && a->gzip_head == b->gzip_head));
 }
 
 }  // namespace
@@ -48,6 +48,12 @@ const Subject*& currentSubject() noexcept {
 
 std::vector<std::string> variantsIf(bool applies) {
   return applies ? currentSubject()->variants() : std::vector<std::string>();
+}
+
+std::vector<std::string> manualVariants() {
+  auto variants = currentSubject()->variants();
+  std::erase_if(variants, [](const auto& variant) { return currentSubject()->waits(variant); });
+  return variants;
 }
 
 std::vector<std::string> storeVariantsIf(bool applies) {

@@ -34,6 +34,8 @@ const Subject*& currentSubject() noexcept;
 
 /// The subject's variants if `applies`, else none: then no case of the suite exists.
 std::vector<std::string> variantsIf(bool applies);
+/// Those whose clock a case moves.
+std::vector<std::string> manualVariants();
 /// The same of those variants that differ below the envelope.
 std::vector<std::string> storeVariantsIf(bool applies);
 std::string variantName(const ::testing::TestParamInfo<std::string>& info);

@@ -40,7 +40,8 @@ class ConformanceOutage : public CacheCase {
  private:
   bool killed_ = false;
 };
-LARDER_OPTIONAL_SUITE(ConformanceOutage, variantsIf(currentSubject()->memcached() != nullptr));
+LARDER_OPTIONAL_SUITE(ConformanceOutage, variantsIf(currentSubject()->isByteCache() &&
+                                                    currentSubject()->memcached() != nullptr));
 
 TEST_P(ConformanceOutage, Semantics27_AServerThatHangsIsAnErrorByTheDeadline) {
   put("key");

@@ -102,6 +102,18 @@ bool isVariantName(std::string_view name) {
   return !name.empty() && name != "default";
 }
 
+std::vector<SettingSpec> schemaOf(const Plugin& plugin) {
+  std::vector<SettingSpec> schema(plugin.settings().begin(), plugin.settings().end());
+  if (plugin.kind() == LARDER_BYTE_CACHE)
+    schema.insert(schema.end(), envelopeSettings().begin(), envelopeSettings().end());
+  return schema;
+}
+
+bool has(const std::vector<SettingSpec>& schema, std::string_view name) {
+  return std::any_of(schema.begin(), schema.end(),
+                     [name](const SettingSpec& spec) { return spec.name == name; });
+}
+
 template <class T>
 T orThrow(Result<T> result) {
   if (!result) throw std::runtime_error(result.error().message);
@@ -124,13 +136,7 @@ Result<Subject> Subject::open(const std::string& plugin, const std::string& conf
     return Error{path +
                  " is neither an object cache nor a byte cache: the kit has no cases for it"};
 
-  const auto own = subject.plugin_->settings();
-  subject.schema_.assign(own.begin(), own.end());
-  if (subject.isByteCache()) {
-    const auto envelope = envelopeSettings();
-    subject.schema_.insert(subject.schema_.end(), envelope.begin(), envelope.end());
-  }
-
+  subject.schema_ = schemaOf(*subject.plugin_);
   if (!config.empty()) {
     if (auto read = subject.read(config); !read) return read.error();
   }
@@ -148,7 +154,8 @@ Result<> Subject::read(const std::string& config) {
   try {
     const toml::table root = toml::parse_file(config);
     for (const auto& [key, node] : root) {
-      static constexpr std::array<std::string_view, 3> kTables = {"settings", "small", "variant"};
+      static constexpr std::array<std::string_view, 4> kTables = {"settings", "small", "variant",
+                                                                  "manager"};
       const std::string_view name = key.str();
       if (name == "variant" && node.is_table()) {
         for (const auto& [variant, table] : *node.as_table()) {
@@ -158,6 +165,13 @@ Result<> Subject::read(const std::string& config) {
           auto settings = readTable(config, table, parts);
           if (!settings) return settings.error();
           variants_.emplace(variant.str(), std::move(*settings));
+        }
+      } else if (name == "manager" && node.is_table()) {
+        for (const auto& [id, table] : *node.as_table()) {
+          auto settings = readTable(config, table, parts);
+          if (!settings) return settings.error();
+          if (auto added = readPart(id.str(), std::move(*settings)); !added)
+            return Error{originOf(config, table) + ": " + added.error().message};
         }
       } else if (name == "settings" || name == "small") {
         auto settings = readTable(config, node, parts);
@@ -175,6 +189,55 @@ Result<> Subject::read(const std::string& config) {
   }
   memcached_ = parts.takeMemcached();
   return Done{};
+}
+
+Result<> Subject::readPart(std::string_view id, RawSettings settings) {
+  const auto type = settings.find("type");
+  const auto* name =
+      type == settings.end() ? nullptr : std::get_if<std::string>(&type->second.value);
+  if (!name) return Error{"a manager needs the type of its plugin, like type = \"RAMCache\""};
+  for (const Refusal& refusal : loader_->loadAll())
+    return Error{refusal.file + ": " + refusal.message};
+  auto plugin = loader_->find(*name);
+  if (!plugin) return plugin.error();
+  settings.erase(type);
+  Part part{*plugin, schemaOf(**plugin), std::move(settings)};
+  if (auto valid = partSettings(id, part, {}); !valid) return valid.error();
+  parts_.emplace(id, std::move(part));
+  return Done{};
+}
+
+Result<Settings> Subject::partSettings(std::string_view id, const Part& part,
+                                       const RawSettings& overrides) const {
+  RawSettings raw = part.settings;
+  override(raw, overrides);
+  return readSettings(part.schema, raw, config_ + ": manager '" + std::string(id) + "'");
+}
+
+std::vector<std::string> Subject::partsOf(const Settings& settings) const {
+  std::vector<std::string> ids;
+  for (const SettingSpec& spec : schema_) {
+    if (spec.type != SettingType::text) continue;
+    if (const auto it = parts_.find(settings.text(spec.name)); it != parts_.end())
+      ids.push_back(it->first);
+  }
+  return ids;
+}
+
+bool Subject::leavesProcess() const noexcept {
+  return isByteCache() || std::any_of(parts_.begin(), parts_.end(), [](const auto& part) {
+           return part.second.plugin->kind() == LARDER_BYTE_CACHE;
+         });
+}
+
+bool Subject::waits(const std::string& variant) const {
+  if (isByteCache() || plugin_->can(LARDER_BLOCKS)) return true;
+  const auto settings = this->settings(variant, {});
+  const auto ids = settings ? partsOf(*settings) : std::vector<std::string>();
+  return std::any_of(ids.begin(), ids.end(), [this](const std::string& id) {
+    const Plugin& plugin = *parts_.find(id)->second.plugin;
+    return plugin.kind() == LARDER_BYTE_CACHE || plugin.can(LARDER_BLOCKS);
+  });
 }
 
 std::vector<std::string> Subject::variants() const {
@@ -198,10 +261,7 @@ std::vector<std::string> Subject::storeVariants() const {
 }
 
 bool Subject::hasSetting(std::string_view name) const {
-  for (const SettingSpec& spec : schema_) {
-    if (spec.name == name) return true;
-  }
-  return false;
+  return has(schema_, name);
 }
 
 bool Subject::canBeSmall() const {
@@ -249,20 +309,37 @@ World::World(const Subject& subject, std::string variant)
     : subject_(subject),
       variant_(std::move(variant)),
       prefix_(freshPrefix()),
-      time_(
-          std::make_unique<Time>(!subject.isByteCache() && !subject.plugin().can(LARDER_BLOCKS))) {}
+      time_(std::make_unique<Time>(!subject.waits(variant_))) {}
 
 World::~World() = default;
 
 std::shared_ptr<Cache> World::make(const RawSettings& overrides, std::string_view name_space) {
+  // A prefix of its own, so that nobody else's entries are in it.
+  const auto ownPrefix = [&](const std::vector<SettingSpec>& schema, std::string_view id) {
+    RawSettings raw;
+    if (has(schema, "prefix"))
+      raw.emplace("prefix", setByKit(prefix_ + std::string(name_space) + std::string(id) + ":"));
+    return raw;
+  };
   RawSettings raw = overrides;
-  if (subject_.hasSetting("prefix"))
-    raw.insert_or_assign("prefix", setByKit(prefix_ + std::string(name_space) + ":"));
+  raw.merge(ownPrefix(subject_.schema_, ""));
   const Settings settings = orThrow(subject_.settings(variant_, raw));
-  if (!subject_.isByteCache())
-    return orThrow(subject_.plugin_->instantiate<Cache>(host(), settings));
-  std::shared_ptr<ByteCache> store =
-      orThrow(subject_.plugin_->instantiate<ByteCache>(host(), settings));
+  for (const std::string& id : subject_.partsOf(settings)) {
+    const Subject::Part& part = subject_.parts_.find(id)->second;
+    const std::string part_id = "." + id;
+    host().addManager(
+        id, instance(*part.plugin,
+                     orThrow(subject_.partSettings(id, part, ownPrefix(part.schema, part_id))),
+                     std::string(name_space) + part_id));
+  }
+  return instance(*subject_.plugin_, settings, name_space);
+}
+
+std::shared_ptr<Cache> World::instance(const Plugin& plugin, const Settings& settings,
+                                       std::string_view name_space) {
+  if (plugin.kind() != LARDER_BYTE_CACHE)
+    return orThrow(plugin.instantiate<Cache>(host(), settings));
+  std::shared_ptr<ByteCache> store = orThrow(plugin.instantiate<ByteCache>(host(), settings));
   return std::make_shared<EnvelopeCache>(std::move(store), clock(),
                                          envelopeOptions(settings, std::string(name_space)));
 }

@@ -162,7 +162,7 @@ class Larder:
         "ram": 'type = "RAMCache"',
         "single": 'type = "MemcachedManager"\nservers = ["{server}"]\nprefetch = false',
         "manifest": 'type = "MemcachedManager"\nservers = ["{server}"]',
-        "tiered": 'type = "TieredManager"\nlocal = "ram"\nshared = "manifest"',
+        "tiered": 'type = "TieredManager"\nl1 = "ram"\nl2 = "manifest"',
     }
 
     def __init__(self, folder, memcached, processes):

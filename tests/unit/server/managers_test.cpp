@@ -16,7 +16,10 @@ class FakeCache final : public Cache {
  public:
   FakeCache(Host& host, const Settings& settings) {
     if (settings.text("fail") != "") throw std::runtime_error(settings.text("fail"));
-    if (settings.text("part") != "") part_ = host.manager(settings.text("part"));
+    if (settings.text("part") == "") return;
+    part_ = host.manager(settings.text("part"));
+    if (!part_ && settings.boolean("needs_part"))
+      throw std::runtime_error("part: there is no such manager");
   }
   Lookup get(const CacheKey&, Deadline) noexcept override { return {}; }
   Stored put(const CacheKey&, EntryPtr, Deadline) noexcept override { return {}; }
@@ -34,6 +37,7 @@ constexpr SettingSpec kSettings[] = {
     {"size", SettingType::size, "1M", "A size."},
     {"fail", SettingType::text, "", "Message to fail with."},
     {"part", SettingType::text, "", "Id of a manager."},
+    {"needs_part", SettingType::boolean, "false", "Whether it fails without that."},
 };
 
 const larder_descriptor* fakePlugin() {
@@ -185,6 +189,17 @@ TEST_F(Managers, ReloadRemakesWhatIsMadeOfAReplacedOne) {
   const auto after = build(std::string(kFast) + "size = \"2M\"\n" + two, before->get());
   ASSERT_TRUE(after);
   EXPECT_EQ(fake(**after, 1).part(), (*after)->items[0].manager->sharedCache());
+}
+
+TEST_F(Managers, Semantics42_APartThatIsMisspeltIsAnErrorWithTheNearestId) {
+  const auto set =
+      build(std::string(kFast) +
+            "[[manager]]\nid = \"two\"\ntype = \"Fake\"\npart = \"fsat\"\nneeds_part = true\n");
+  ASSERT_FALSE(set);
+  const std::string& error = set.error().message;
+  EXPECT_NE(error.find("manager 'two' (Fake)"), std::string::npos) << error;
+  EXPECT_TRUE(error.starts_with("conf.toml:")) << error;
+  EXPECT_NE(error.find("did you mean 'fast'"), std::string::npos) << error;
 }
 
 }  // namespace

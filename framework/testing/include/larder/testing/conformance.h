@@ -15,6 +15,8 @@
 //   max_size = "1M"
 //   [variant.binary]       # on top of them; all cases run once more with each variant
 //   protocol = "binary"
+//   [manager.near]         # for a manager made of others: one that Host::manager() finds, if a
+//   type = "RAMCache"      # setting has its id as its value; each instance gets one of its own
 //
 // Thread guarantee: a Subject is immutable after open(), a World belongs to one thread; what it
 // makes is as thread-safe as the plugin promises.
@@ -48,6 +50,10 @@ class Subject {
   /// Those that differ below the envelope: "default" and the ones with a setting of the plugin's
   /// own.
   [[nodiscard]] std::vector<std::string> storeVariants() const;
+  /// Whether the entries that a case puts may come back from outside of the process.
+  [[nodiscard]] bool leavesProcess() const noexcept;
+  /// Whether a look-up may wait: then the clock of its World is the system's.
+  [[nodiscard]] bool waits(const std::string& variant) const;
   /// Whether the plugin, or the envelope over it, has a setting of this name.
   [[nodiscard]] bool hasSetting(std::string_view name) const;
   /// Whether it is known how to make an instance that evicts: by [small], or by `max_size`.
@@ -58,7 +64,18 @@ class Subject {
  private:
   friend class World;
   Subject() = default;
+  /// One of the managers that the plugin may find.
+  struct Part {
+    PluginPtr plugin;
+    std::vector<SettingSpec> schema;
+    RawSettings settings;
+  };
   Result<> read(const std::string& config);
+  Result<> readPart(std::string_view id, RawSettings settings);
+  [[nodiscard]] Result<Settings> partSettings(std::string_view id, const Part& part,
+                                              const RawSettings& overrides) const;
+  /// The parts that the settings name.
+  [[nodiscard]] std::vector<std::string> partsOf(const Settings& settings) const;
   /// Settings with `overrides` on top of the variant's.
   [[nodiscard]] Result<Settings> settings(const std::string& variant,
                                           const RawSettings& overrides) const;
@@ -71,6 +88,7 @@ class Subject {
   RawSettings settings_;
   RawSettings small_;
   std::map<std::string, RawSettings, std::less<>> variants_;
+  std::map<std::string, Part, std::less<>> parts_;
   std::unique_ptr<MemcachedServer> memcached_;
 };
 
@@ -108,6 +126,8 @@ class World {
  private:
   [[nodiscard]] std::shared_ptr<Cache> make(const RawSettings& overrides,
                                             std::string_view name_space);
+  [[nodiscard]] std::shared_ptr<Cache> instance(const Plugin& plugin, const Settings& settings,
+                                                std::string_view name_space);
 
   const Subject& subject_;
   const std::string variant_;

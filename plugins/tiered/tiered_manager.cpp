@@ -1,0 +1,126 @@
+#include "tiered_manager.h"
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace larder::tiered {
+
+namespace {
+
+/// For erasing one entry during a sweep, ms.
+constexpr Millis kEraseTime = 100;
+
+std::shared_ptr<Cache> part(Host& host, const Settings& settings, const char* name) {
+  const std::string& id = settings.text(name);
+  if (std::shared_ptr<Cache> cache = host.manager(id)) return cache;
+  throw std::runtime_error(std::string(name) + ": no other manager '" + id +
+                           "' works at this one's path or above; name one by its id");
+}
+
+Lookup noTime() noexcept {
+  return {.status = Status::error, .entry = {}, .reason = Reason::timeout};
+}
+
+}  // namespace
+
+TieredManager::TieredManager(Host& host, const Settings& settings)
+    : clock_(host.clock()), near_(part(host, settings, "l1")), far_(part(host, settings, "l2")) {
+  if (near_ == far_) throw std::runtime_error("l2: must be another manager than l1");
+}
+
+void TieredManager::take(const CacheKey& key, Lookup& far, Deadline deadline) noexcept {
+  if (far.status == Status::error) far_errors_.fetch_add(1, std::memory_order_relaxed);
+  if (far.status != Status::hit) return;
+  if (near_->put(key, far.entry.share(), deadline).ok)
+    promoted_.fetch_add(1, std::memory_order_relaxed);
+}
+
+Lookup TieredManager::get(const CacheKey& key, Deadline deadline) noexcept {
+  Lookup found = near_->get(key, deadline);
+  if (found.status == Status::hit) return found;
+  if (!hasTime(deadline)) return noTime();
+  Lookup far = far_->get(key, deadline);
+  take(key, far, deadline);
+  return far;
+}
+
+void TieredManager::getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
+                            Deadline deadline) noexcept {
+  near_->getMany(keys, out, deadline);
+  const bool has_time = hasTime(deadline);
+  std::vector<std::size_t> places;
+  std::vector<CacheKey> rest;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (out[i].status == Status::hit) continue;
+    if (!has_time) {
+      out[i] = noTime();
+      continue;
+    }
+    places.push_back(i);
+    rest.push_back(keys[i]);
+  }
+  if (rest.empty()) return;
+  std::vector<Lookup> far(rest.size());
+  far_->getMany(rest, far, deadline);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    take(rest[i], far[i], deadline);
+    out[places[i]] = std::move(far[i]);
+  }
+}
+
+Stored TieredManager::put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept {
+  const Stored near = near_->put(key, entry, deadline);
+  const Stored far = far_->put(key, std::move(entry), deadline);
+  return near.ok ? near : far;
+}
+
+Stored TieredManager::erase(const CacheKey& key, Deadline deadline) noexcept {
+  const Stored near = near_->erase(key, deadline);
+  const Stored far = far_->erase(key, deadline);
+  return far.ok ? near : far;
+}
+
+Stored TieredManager::clear(Deadline deadline) noexcept {
+  const Stored near = near_->clear(deadline);
+  const Stored far = far_->clear(deadline);
+  return far.ok ? near : far;
+}
+
+bool TieredManager::sweep(const Expendable& expendable, std::size_t budget) noexcept {
+  std::vector<EntryPtr> removed;
+  const bool more = near_->sweep(
+      [&](const CacheEntry& entry) {
+        if (!expendable(entry)) return false;
+        removed.emplace_back(&entry);
+        return true;
+      },
+      budget);
+  for (const EntryPtr& entry : removed) {
+    const CacheKey key{entry->key(), entry->digest, entry->partition};
+    if (!far_->erase(key, clock_.monotonic() + kEraseTime).ok) break;
+  }
+  return more;
+}
+
+Stats TieredManager::stats() const noexcept {
+  Stats stats = {{"promoted", promoted_.load(std::memory_order_relaxed)},
+                 {"l2_errors", far_errors_.load(std::memory_order_relaxed)}};
+  for (const auto& [name, number] : near_->stats()) stats.emplace_back("l1 " + name, number);
+  for (const auto& [name, number] : far_->stats()) stats.emplace_back("l2 " + name, number);
+  return stats;
+}
+
+Health TieredManager::health() const noexcept {
+  Health health;
+  for (const auto& [name, cache] : {std::pair("l1: ", near_.get()), {"l2: ", far_.get()}}) {
+    const Health part = cache->health();
+    if (part.ok) continue;
+    health.ok = false;
+    health.detail += (health.detail.empty() ? "" : "; ") + (name + part.detail);
+  }
+  return health;
+}
+
+}  // namespace larder::tiered

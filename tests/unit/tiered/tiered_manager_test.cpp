@@ -1,0 +1,243 @@
+// A near cache over one further away: what each is asked, and that validity stays the ledger's.
+#include "tiered_manager.h"
+
+#include <gtest/gtest.h>
+
+#include "../cache/engine_fixture.h"
+#include "larder/cache/scope.h"
+#include "larder/testing/test_host.h"
+
+namespace larder::tiered {
+namespace {
+
+using testing::MapCache;
+
+/// A map that counts what it is asked, can be swept and tells its health.
+class Level final : public Cache {
+ public:
+  Lookup get(const CacheKey& key, Deadline deadline) noexcept override {
+    ++gets;
+    return map.get(key, deadline);
+  }
+  void getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
+               Deadline deadline) noexcept override {
+    ++round_trips;
+    asked_at_once = keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = map.get(keys[i], deadline);
+  }
+  Stored put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept override {
+    return map.put(key, std::move(entry), deadline);
+  }
+  Stored erase(const CacheKey& key, Deadline deadline) noexcept override {
+    if (map.broken) return {false, Reason::unreachable};
+    return map.erase(key, deadline);
+  }
+  Stored clear(Deadline deadline) noexcept override {
+    return clears ? map.clear(deadline) : Stored{false, Reason::unsupported};
+  }
+  bool sweep(const Expendable& expendable, std::size_t) noexcept override {
+    for (const auto* name : {"a", "b"}) {
+      const CacheKey key{name, digestOf(name), 0};
+      const Lookup lookup = map.get(key, kForever);
+      if (lookup.status == Status::hit && expendable(*lookup.entry)) map.erase(key, kForever);
+    }
+    return false;
+  }
+  [[nodiscard]] Stats stats() const noexcept override { return {{"gets", gets}}; }
+  [[nodiscard]] Health health() const noexcept override {
+    return {!map.broken, map.broken ? "down" : ""};
+  }
+
+  MapCache map;
+  std::uint64_t gets = 0;
+  std::uint64_t round_trips = 0;
+  std::size_t asked_at_once = 0;
+  bool clears = true;
+};
+
+Settings settingsOf(const std::string& l1, const std::string& l2) {
+  Settings settings;
+  settings.set("l1", l1);
+  settings.set("l2", l2);
+  return settings;
+}
+
+class TieredManagerTest : public ::testing::Test, protected testing::EngineWorld {
+ protected:
+  TieredManagerTest() {
+    host.addManager("near", near);
+    host.addManager("far", far);
+    tiered = std::make_shared<TieredManager>(host, settingsOf("near", "far"));
+  }
+  static CacheKey key(std::string_view name) { return {name, digestOf(name), 0}; }
+  [[nodiscard]] Deadline soon() const { return clock.monotonic() + 100; }
+  EntryPtr entry(std::string_view name, std::uint64_t as_of = 1) {
+    auto made = CacheEntry::make(key(name));
+    made->stamp.as_of = as_of;
+    made->lifetime = {clock.monotonic(), clock.monotonic() + 1000, 0, 0};
+    return EntryPtr(std::move(made));
+  }
+  bool holds(Level& level, std::string_view name) {
+    return level.map.get(key(name), soon()).status == Status::hit;
+  }
+  std::uint64_t stat(const std::string& name) {
+    for (const auto& [known, number] : tiered->stats())
+      if (known == name) return number;
+    ADD_FAILURE() << "there is no statistic " << name;
+    return 0;
+  }
+
+  std::shared_ptr<Level> near = std::make_shared<Level>();
+  std::shared_ptr<Level> far = std::make_shared<Level>();
+  testing::TestHost host{clock, executor};
+  std::shared_ptr<TieredManager> tiered;
+};
+
+TEST_F(TieredManagerTest, AHitOfTheNearOneAsksNobodyElse) {
+  tiered->put(key("a"), entry("a"), soon());
+  const Lookup lookup = tiered->get(key("a"), soon());
+  EXPECT_EQ(lookup.status, Status::hit);
+  EXPECT_EQ(far->gets, 0U);
+}
+
+TEST_F(TieredManagerTest, AHitOfTheFarOneIsKeptNearWithTheSameEnd) {
+  const EntryPtr stored = entry("a");
+  far->map.put(key("a"), stored, soon());
+  const Lookup lookup = tiered->get(key("a"), soon());
+  EXPECT_EQ(lookup.entry.get(), stored.get());
+  const Lookup kept = near->map.get(key("a"), soon());
+  ASSERT_EQ(kept.status, Status::hit);
+  EXPECT_EQ(kept.entry->lifetime.end(), stored->lifetime.end());
+  EXPECT_EQ(stat("promoted"), 1U);
+  tiered->get(key("a"), soon());
+  EXPECT_EQ(far->gets, 1U);
+}
+
+TEST_F(TieredManagerTest, AFarOneThatCannotBeAskedDoesNotHideNearHits) {
+  tiered->put(key("a"), entry("a"), soon());
+  far->map.broken = true;
+  EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::hit);
+  EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::error) << "an error is no miss";
+  EXPECT_EQ(stat("l2_errors"), 1U);
+  EXPECT_TRUE(tiered->put(key("b"), entry("b"), soon()).ok) << "the near one has it";
+  EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::hit);
+  EXPECT_FALSE(tiered->erase(key("b"), soon()).ok) << "it may still be there";
+  EXPECT_EQ(tiered->health().detail, "l2: down");
+}
+
+TEST_F(TieredManagerTest, ANearOneThatCannotBeAskedDoesNotHideFarHits) {
+  far->map.put(key("a"), entry("a"), soon());
+  near->map.broken = true;
+  EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::hit);
+  EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::miss);
+  EXPECT_TRUE(tiered->put(key("b"), entry("b"), soon()).ok);
+  far->map.broken = true;
+  EXPECT_EQ(tiered->put(key("b"), entry("b"), soon()).reason, Reason::unreachable);
+  EXPECT_EQ(tiered->health().detail, "l1: down; l2: down");
+}
+
+TEST_F(TieredManagerTest, WithoutTimeOnlyTheNearOneIsAsked) {
+  tiered->put(key("a"), entry("a"), soon());
+  const Deadline now = clock.monotonic();
+  EXPECT_EQ(tiered->get(key("a"), now).status, Status::hit);
+  EXPECT_EQ(tiered->get(key("b"), now).status, Status::error);
+  const CacheKey keys[] = {key("a"), key("b")};
+  Lookup found[2];
+  tiered->getMany(keys, found, now);
+  EXPECT_EQ(found[0].status, Status::hit);
+  EXPECT_EQ(found[1].status, Status::error);
+  EXPECT_EQ(far->gets + far->round_trips, 0U);
+  EXPECT_EQ(stat("l2_errors"), 0U);
+}
+
+TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
+  near->map.put(key("a"), entry("a"), soon());
+  far->map.put(key("b"), entry("b"), soon());
+  const CacheKey keys[] = {key("a"), key("b"), key("c")};
+  Lookup found[3];
+  tiered->getMany(keys, found, soon());
+  EXPECT_EQ(found[0].status, Status::hit);
+  EXPECT_EQ(found[1].status, Status::hit);
+  EXPECT_EQ(found[2].status, Status::miss);
+  EXPECT_EQ(far->round_trips, 1U);
+  EXPECT_EQ(far->asked_at_once, 2U);
+  EXPECT_TRUE(holds(*near, "b"));
+  tiered->getMany(std::span(keys).first(2), std::span(found).first(2), soon());
+  EXPECT_EQ(far->round_trips, 1U);
+}
+
+TEST_F(TieredManagerTest, ASweepVisitsTheNearOneAndRemovesFromBoth) {
+  tiered->put(key("a"), entry("a"), soon());
+  tiered->put(key("b"), entry("b"), soon());
+  EXPECT_FALSE(tiered->sweep([](const CacheEntry& e) { return e.key() == "a"; }, 10));
+  EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::miss);
+  EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::hit);
+}
+
+TEST_F(TieredManagerTest, Semantics30_ClearSaysWhenTheFarOneCannot) {
+  tiered->put(key("a"), entry("a"), soon());
+  far->clears = false;
+  EXPECT_EQ(tiered->clear(soon()).reason, Reason::unsupported);
+  EXPECT_FALSE(holds(*near, "a"));
+  EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::hit);
+  far->clears = true;
+  EXPECT_TRUE(tiered->clear(soon()).ok);
+  EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::miss);
+}
+
+TEST_F(TieredManagerTest, PartsThatAreNotThereAreNamed) {
+  const auto errorOf = [this](const std::string& l1, const std::string& l2) -> std::string {
+    try {
+      const TieredManager made(host, settingsOf(l1, l2));
+      return "no error";
+    } catch (const std::exception& e) {
+      return e.what();
+    }
+  };
+  EXPECT_TRUE(errorOf("fsat", "far").starts_with("l1: no other manager 'fsat'"));
+  EXPECT_TRUE(errorOf("near", "").starts_with("l2: no other manager ''"));
+  EXPECT_TRUE(errorOf("near", "near").starts_with("l2: must be another manager"));
+}
+
+/// Two processes: near caches of their own, one far cache, one ledger.
+class TwoProcesses : public TieredManagerTest {
+ protected:
+  TwoProcesses() {
+    host.addManager("near", std::make_shared<Level>());
+    one = managerOf(tiered);
+    other = managerOf(std::make_shared<TieredManager>(host, settingsOf("near", "far")));
+  }
+  static ManagerPtr managerOf(std::shared_ptr<Cache> cache) {
+    return std::make_shared<const CacheManager>(
+        CacheManager::Identity{"/", "both", "TieredManager", true}, Policy{}, std::move(cache),
+        false);
+  }
+  Answer askOf(const ManagerPtr& process) {
+    testing::TestCall call(view, "/a", {}, policy, process.get());
+    CallContext context(snapshots, clock.monotonic() + 60'000);
+    return engine.call(call, context, nullptr);
+  }
+  std::string bodyOf(const ManagerPtr& process) {
+    return std::string(askOf(process).entry->value.page()->body);
+  }
+
+  ManagerPtr one;
+  ManagerPtr other;
+  testing::TestView view{"page", [this](auto&, Recorder& r, auto&) {
+                           r.object("/a");
+                           return testing::text(std::to_string(view.runs));
+                         }};
+};
+
+TEST_F(TwoProcesses, Semantics20_ALevelThatMissedTheChangeServesNothingOld) {
+  askOf(one);
+  far->map.broken = true;
+  change("obj:/a");
+  EXPECT_EQ(bodyOf(one), "2");
+  far->map.broken = false;  // and still has the first one
+  EXPECT_EQ(bodyOf(other), "3");
+  EXPECT_EQ(bodyOf(one), "2") << "its own is valid";
+}
+
+}  // namespace
+}  // namespace larder::tiered
