@@ -229,11 +229,10 @@ SiteProcess::SiteProcess(Surroundings& world, const std::string& folder, std::st
   envelope.chunk = true;
   ram_ = std::make_unique<CacheManager>(CacheManager::Identity{"/", "ram", "Faulty", true},
                                         Policy{}, objects_, false);
-  shared_ = std::make_unique<CacheManager>(
-      CacheManager::Identity{"/", "shared", "Faulty", false}, Policy{},
-      std::make_shared<EnvelopeCache>(
-          std::make_shared<FaultyBytes>(world.server, world.weather, dead_), world.clock, envelope),
-      true);
+  const auto entries = std::make_shared<EnvelopeCache>(
+      std::make_shared<FaultyBytes>(world.server, world.weather, dead_), world.clock, envelope);
+  shared_ = std::make_unique<CacheManager>(CacheManager::Identity{"/", "shared", "Faulty", false},
+                                           Policy{}, entries, true, entries.get());
   for (std::size_t i = 0; i < views.size(); ++i) {
     inputs_.push_back(std::make_unique<LearnedInputs>(
         joinInputs(known[i], views[i].declared),

@@ -20,6 +20,7 @@ Policy makePolicy(Random& random) {
   if (random.chance(200)) policy.audit = 0.05;
   if (random.chance(200)) policy.render_timeout = 100;
   if (random.chance(200)) policy.prefetch = false;
+  if (random.chance(200)) policy.soft_timeout = 20;
   return policy;
 }
 

@@ -7,11 +7,12 @@
 namespace larder {
 
 CacheManager::CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache,
-                           bool blocks)
+                           bool blocks, LeaseStore* leases)
     : identity_(std::move(identity)),
       policy_(std::move(policy)),
       cache_(std::move(cache)),
       blocks_(blocks),
+      leases_(leases),
       scope_(managerScope(identity_.path, identity_.id)) {}
 
 CacheManagerRegistry::CacheManagerRegistry(std::vector<ManagerPtr> managers,

@@ -32,6 +32,11 @@ void FlightTable::leave(CallContext& context) noexcept {
   context.waiting_for_ = nullptr;
 }
 
+void FlightTable::handOver(Flight& flight, CallContext* leader) noexcept {
+  const std::lock_guard lock(mutex_);
+  flight.leader = leader;
+}
+
 void FlightTable::land(const Digest& key, Flight& flight, Millis do_not_wait_until) noexcept {
   {
     const std::lock_guard lock(mutex_);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "larder/cache/normaliser.h"
+
 namespace larder {
 
 namespace {
@@ -144,9 +146,10 @@ void KeyBuilder::encode(const Node& value) {
 }
 
 std::string_view enumerationOf(std::string_view name) noexcept {
-  if (name.starts_with("param:")) return "params";
-  if (name.starts_with("header:")) return "headers";
-  if (name.starts_with("cookie:")) return "cookies";
+  const auto input = plainInput(name);
+  if (input.starts_with("param:")) return "params";
+  if (input.starts_with("header:")) return "headers";
+  if (input.starts_with("cookie:")) return "cookies";
   return name;
 }
 
@@ -168,28 +171,39 @@ bool keyHasInput(std::string_view key_bytes, std::string_view name) noexcept {
   return false;
 }
 
-std::string describeKey(std::string_view key_bytes) {
+std::vector<KeyPart> keyParts(std::string_view key_bytes) {
   Reader r(key_bytes);
   if (r.number(1) != static_cast<std::uint64_t>(kVersion)) return {};
-  std::string out("site=");
-  out.append(r.sized()).append(", path=").append(r.sized()).append(", view=").append(r.sized());
+  std::vector<KeyPart> parts;
+  for (const char* name : {"site", "path", "view"})
+    parts.push_back({name, {std::string(r.sized())}});
   r.number(8);
   while (r.more()) {
-    out.append(", ").append(r.sized());
+    KeyPart part{std::string(r.sized()), {}};
     auto values = r.number(4);
     if (!r.ok() || values > kMaxValues) return {};
-    if (values == 0) out.append(" absent");
+    part.absent = values == 0;
     for (; values > 1 && r.ok(); --values) {
-      const auto type = static_cast<char>(r.number(1));
+      const bool is_text = static_cast<char>(r.number(1)) == 't';
       const auto value = r.sized();
-      if (type == 't') {
-        out.append("=\"").append(value).append("\"");
-      } else {
-        out.append("=<").append(std::to_string(value.size())).append(" bytes>");
-      }
+      part.values.push_back(is_text ? std::string(value)
+                                    : "<" + std::to_string(value.size()) + " bytes>");
     }
+    parts.push_back(std::move(part));
   }
-  return r.ok() ? out : std::string();
+  return r.ok() ? parts : std::vector<KeyPart>();
+}
+
+std::string describeKey(std::string_view key_bytes) {
+  std::string out;
+  for (const KeyPart& part : keyParts(key_bytes)) {
+    out.append(out.empty() ? "" : ", ").append(part.name);
+    if (part.absent) out.append(" absent");
+    const bool fixed = part.name == "site" || part.name == "path" || part.name == "view";
+    const char* quote = fixed ? "" : "\"";
+    for (const auto& value : part.values) out.append("=").append(quote).append(value).append(quote);
+  }
+  return out;
 }
 
 }  // namespace larder

@@ -34,10 +34,14 @@ Verdict Ledger::judge(const Stamp& stamp, std::span<const ScopeId> scopes,
 std::size_t Ledger::firstChanged(std::uint64_t as_of,
                                  std::span<const ScopeId> scopes) const noexcept {
   for (std::size_t i = 0; i < scopes.size(); ++i) {
-    const auto changed = map_.changed(scopes[i]);
-    if (std::max(changed.hard, changed.soft) > as_of) return i;
+    if (changedAt(scopes[i]) > as_of) return i;
   }
   return scopes.size();
+}
+
+std::uint64_t Ledger::changedAt(ScopeId scope) const noexcept {
+  const auto changed = map_.changed(scope);
+  return std::max(changed.hard, changed.soft);
 }
 
 // An entry of the current era cannot be newer than what is known: known is what observe() read
@@ -95,7 +99,10 @@ Result<std::uint64_t> MemoryLedger::append(std::span<const Change> changes) {
   const std::lock_guard lock(mutex_);
   ++seq_;
   std::vector<ChangeMap::Item> batch;
-  for (const auto& change : changes) note(change.scope, seq_, change.hardness, batch);
+  for (const auto& change : changes) {
+    note(change.scope, seq_, change.hardness, batch);
+    remember({seq_, change.scope, change.hardness, 0, false});
+  }
   publish(batch, seq_);
   return seq_;
 }

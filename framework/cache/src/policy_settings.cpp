@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "larder/cache/compare.h"
+#include "larder/cache/normaliser.h"
 #include "larder/cache/suggest.h"
 #include "larder/cache/units.h"
 
@@ -17,8 +19,11 @@ Error outOfRange(std::string_view name, std::string_view expected) {
   return {std::string(name) + " must be " + std::string(expected)};
 }
 
-constexpr std::array<std::pair<std::string_view, KeyMode>, 3> kModes = {
-    {{"auto", KeyMode::learned}, {"declared", KeyMode::declared}, {"off", KeyMode::off}}};
+constexpr std::array<std::pair<std::string_view, KeyMode>, 4> kModes = {
+    {{"auto", KeyMode::learned},
+     {"declared", KeyMode::declared},
+     {"observe", KeyMode::observe},
+     {"off", KeyMode::off}}};
 
 /// Input names that stand alone, and prefixes that need something behind them.
 constexpr std::array<std::string_view, 6> kPlainInputs = {"params", "host", "user",
@@ -139,11 +144,34 @@ std::string modeText(const Policy& policy) {
       std::ranges::find(kModes, policy.mode, &decltype(kModes)::value_type::second)->first);
 }
 
-std::string inputsText(const Policy& policy) {
+template <std::vector<std::string> Policy::*field>
+std::string textsText(const Policy& policy) {
   std::string text;
-  for (const std::string& input : policy.request_vars)
-    text += (text.empty() ? "" : ", ") + quoted(input);
+  for (const std::string& item : policy.*field) text += (text.empty() ? "" : ", ") + quoted(item);
   return "[" + text + "]";
+}
+
+Result<> setNormalisers(Policy& policy, const Value& value) {
+  const auto& texts = std::get<std::vector<std::string>>(value);
+  std::vector<std::string> inputs;
+  for (const std::string& text : texts) {
+    const auto normaliser = Normaliser::parse(text);
+    if (!normaliser) return Error{"normalise: " + normaliser.error().message};
+    if (std::ranges::find(inputs, normaliser->input()) != inputs.end())
+      return Error{"normalise: " + normaliser->input() + " is given twice"};
+    inputs.push_back(normaliser->input());
+  }
+  policy.normalise = texts;
+  return Done{};
+}
+
+Result<> setMasks(Policy& policy, const Value& value) {
+  const auto& masks = std::get<std::vector<std::string>>(value);
+  for (const std::string& mask : masks) {
+    if (const auto ok = checkMask(mask); !ok) return Error{"audit_mask: " + ok.error().message};
+  }
+  policy.audit_mask = masks;
+  return Done{};
 }
 
 struct Range {
@@ -173,9 +201,10 @@ constexpr std::array kFields = {
            "Inputs that make up the key; given, nothing else enters it (mode \"declared\")."},
           kAny,
           setInputs,
-          inputsText},
+          textsText<&Policy::request_vars>},
     Field{{"mode", SettingType::text, "auto",
-           "\"auto\" learns what a view reads; \"declared\" keys on request_vars; "
+           "\"auto\" learns what a view reads; \"declared\" keys on request_vars; \"observe\": "
+           "nothing is served from the cache, and what would have been is counted and compared; "
            "\"off\": not cached."},
           kAny,
           setMode,
@@ -206,7 +235,7 @@ constexpr std::array kFields = {
           setDuration<&Policy::stale_while_revalidate>,
           durationText<&Policy::stale_while_revalidate>},
     Field{{"stale_if_error", kDuration, "0s",
-           "After that: served for so long if the render fails or times out."},
+           "After that: served for so long if the render fails or takes too long."},
           kAny,
           setDuration<&Policy::stale_if_error>,
           durationText<&Policy::stale_if_error>},
@@ -224,6 +253,24 @@ constexpr std::array kFields = {
           kSomeTime,
           setDuration<&Policy::render_timeout>,
           durationText<&Policy::render_timeout>},
+    Field{{"soft_timeout", kDuration, "0s",
+           "After so long a result that stale_if_error still allows is served, and the render goes "
+           "on in the background; \"0s\": off."},
+          kAny,
+          setDuration<&Policy::soft_timeout>,
+          durationText<&Policy::soft_timeout>},
+    Field{{"lease", kDuration, "10s",
+           "Of several processes on one store one renders a key, the others wait for it; after so "
+           "long, 2s at least, they wait no longer for one that died; \"0s\": off."},
+          kAny,
+          setDuration<&Policy::lease>,
+          durationText<&Policy::lease>},
+    Field{{"normalise", SettingType::texts, "[]",
+           "Inputs of which the view sees a simpler value: \"param:page integer\", \"param:q "
+           "lower\", \"param:sort one-of name date\", \"header:accept-language language en de\"."},
+          kAny,
+          setNormalisers,
+          textsText<&Policy::normalise>},
     Field{{"max_variants", SettingType::integer, "1000",
            "Variants of one view of one object; more are rendered and not stored."},
           kPositive,
@@ -249,6 +296,17 @@ constexpr std::array kFields = {
           kShare,
           setReal<&Policy::audit>,
           realText<&Policy::audit>},
+    Field{{"audit_limit", SettingType::real, "0.05",
+           "Share of audits that may differ; past it the view is not cached until the next reload; "
+           "1: never."},
+          kShare,
+          setReal<&Policy::audit_limit>,
+          realText<&Policy::audit_limit>},
+    Field{{"audit_mask", SettingType::texts, "[]",
+           "What may differ: text with one *, as in \"<time>*</time>\"."},
+          kAny,
+          setMasks,
+          textsText<&Policy::audit_mask>},
     Field{{"publish", SettingType::text, "",
            "\"nginx\": pages that read nothing of the request are put where nginx reads them."},
           kAny,

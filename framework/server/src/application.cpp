@@ -119,7 +119,7 @@ class Application::Impl final : public ManagementBackend {
     engine_ = std::make_unique<Engine>(
         store_->ledger(), *store_, clock_, executor_,
         [this](std::string_view message) { log_.write(LogLevel::warning, message); },
-        Engine::Options{.max_renders = config_.max_renders});
+        Engine::Options{.max_renders = config_.max_renders, .render_wait = config_.render_wait});
     site_ =
         std::make_unique<site::Site>(site::SiteOptions{.name = config_.site_name,
                                                        .clock = &clock_,

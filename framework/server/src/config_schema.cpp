@@ -136,12 +136,14 @@ void applyStore(const Checked& table, Config& config) {
 constexpr SettingSpec kCache[] = {
     {"background_threads", kInteger, "2", "Threads that refresh stale results and check managers."},
     {"max_renders", kInteger, "256",
-     "Renders at a time in this process; more are refused with 503."},
+     "Renders at a time in this process; more wait for their turn."},
+    {"render_wait", kDuration, "1s", "How long; then they are refused with 503."},
 };
 
 void applyCache(const Checked& table, Config& config) {
   config.background_threads = table.number<std::size_t>("background_threads", 1, 256);
   config.max_renders = table.number<std::size_t>("max_renders", 1, kAnyCount);
+  config.render_wait = table.time("render_wait");
 }
 
 constexpr SettingSpec kLog[] = {

@@ -196,7 +196,7 @@ class ManagerFactory::Build {
     item.manager = same ? old->manager
                         : std::make_shared<const CacheManager>(
                               item.config.identity, item.config.policy, old->manager->sharedCache(),
-                              old->manager->blocks());
+                              old->manager->blocks(), old->manager->leases());
     return true;
   }
 
@@ -230,8 +230,11 @@ class ManagerFactory::Build {
       item.failure = cache.error().message;
       return;
     }
-    item.manager = std::make_shared<const CacheManager>(
-        config.identity, config.policy, std::move(*cache), (*plugin)->can(LARDER_BLOCKS));
+    const std::shared_ptr<Cache> made = std::move(*cache);
+    LeaseStore* const leases =
+        (*plugin)->can(LARDER_LEASES) ? dynamic_cast<LeaseStore*>(made.get()) : nullptr;
+    item.manager = std::make_shared<const CacheManager>(config.identity, config.policy, made,
+                                                        (*plugin)->can(LARDER_BLOCKS), leases);
   }
 
   Result<std::shared_ptr<Cache>> instantiate(const Plugin& plugin, const ManagerConfig& config,

@@ -286,7 +286,10 @@ std::optional<SqliteLedger::Batch> SqliteLedger::readRows(std::uint64_t head) {
       batch.own_rows += seq - std::min(first, seq) + 1;
     } else if (!scope.starts_with(kEra)) {
       const auto hardness = hardnessOf(rows.integer(2));
-      batch.expander.add(scope, seq, hardness, rows.integer(5) != 0);
+      const bool by_trigger = rows.integer(5) != 0;
+      batch.expander.add(scope, seq, hardness, by_trigger);
+      remember({seq, std::string(scope), hardness, loaded_ ? database_.options.clock->wall() : 0,
+                by_trigger});
       batch.whole_site |= scope == kSiteScope && hardness == Hardness::hard;
     }
   }

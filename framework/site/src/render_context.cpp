@@ -22,24 +22,53 @@ ReadSnapshot& RequestContext::snapshot() {
   return dynamic_cast<ReadSnapshot&>(context_.snapshot());
 }
 
+void RequestContext::checkTime() const {
+  context_.checkTime(*site_.options().clock);
+}
+
+const Normaliser* RequestContext::read(const std::string& input) {
+  checkTime();
+  const auto* normaliser = route_.binding ? route_.binding->normaliser(input) : nullptr;
+  recorder_.input(normaliser ? normaliser->inputName() : input);
+  return normaliser;
+}
+
+std::optional<std::string_view> RequestContext::simplified(const Normaliser* normaliser,
+                                                           std::optional<std::string_view> value) {
+  if (!normaliser) return value;
+  auto simple = normaliser->apply(value);
+  if (!simple) return std::nullopt;
+  return simplified_.emplace_back(std::move(*simple));
+}
+
 std::optional<std::string_view> RequestContext::param(std::string_view name) {
-  recorder_.input("param:" + std::string(name));
-  return state_.params().first(name);
+  const auto values = paramAll(name);
+  if (values.empty()) return std::nullopt;
+  return values.front();
 }
 
 std::vector<std::string_view> RequestContext::paramAll(std::string_view name) {
-  recorder_.input("param:" + std::string(name));
+  const auto* normaliser = read("param:" + std::string(name));
   std::vector<std::string_view> values;
   for (const auto& p : state_.params()) {
-    if (p.name == name) values.push_back(p.value);
+    if (p.name != name) continue;
+    if (const auto value = simplified(normaliser, p.value)) values.push_back(*value);
+  }
+  if (normaliser && state_.params().count(name) == 0) {
+    if (const auto value = simplified(normaliser, std::nullopt)) values.push_back(*value);
   }
   return values;
 }
 
 std::vector<std::pair<std::string_view, std::string_view>> RequestContext::params() {
+  checkTime();
   recorder_.input("params");
   std::vector<std::pair<std::string_view, std::string_view>> all;
-  for (const auto& p : state_.params()) all.emplace_back(p.name, p.value);
+  for (const auto& p : state_.params()) {
+    const auto* normaliser =
+        route_.binding ? route_.binding->normaliser("param:" + std::string(p.name)) : nullptr;
+    if (const auto value = simplified(normaliser, p.value)) all.emplace_back(p.name, *value);
+  }
   return all;
 }
 
@@ -50,15 +79,15 @@ std::optional<std::string_view> RequestContext::header(std::string_view name) {
   if (lower == "cookie" || lower == "authorization") {
     recorder_.refuse("read the header " + lower);
   }
-  recorder_.input("header:" + lower);
-  return state_.request().header(lower);
+  return simplified(read("header:" + lower), state_.request().header(lower));
 }
 
 std::optional<std::string_view> RequestContext::cookie(std::string_view name) {
-  if (name == kSessionCookie)
-    throw std::invalid_argument("the session cookie is not for views: ask for user() or session()");
-  recorder_.input("cookie:" + std::string(name));
-  return state_.cookies().first(name);
+  if (isOurCookie(name)) {
+    throw std::invalid_argument("the cookie " + std::string(name) +
+                                " is not for views: ask for user() or session()");
+  }
+  return simplified(read("cookie:" + std::string(name)), state_.cookies().first(name));
 }
 
 std::string_view RequestContext::origin() {
@@ -131,27 +160,34 @@ ObjectPtr RequestContext::object() {
 }
 
 ObjectPtr RequestContext::open(std::string_view path) {
+  checkTime();
   recorder_.object(path);
   return snapshot().object(path, recorder_);
 }
 
 std::vector<ObjectPtr> RequestContext::children(std::string_view path, const ChildrenQuery& query) {
+  checkTime();
   recorder_.object(path);
   return snapshot().children(path, query, recorder_);
 }
 
 std::size_t RequestContext::countChildren(std::string_view path, const ChildrenQuery& query) {
+  checkTime();
   recorder_.object(path);
   return snapshot().countChildren(path, query, recorder_);
 }
 
 Document RequestContext::row(std::string_view table, std::int64_t id) {
+  checkTime();
   return snapshot().row(table, id, recorder_);
 }
 
 Document RequestContext::query(std::string_view sql, const Arguments& arguments,
                                const QueryLimits& limits) {
-  return snapshot().query(sql, arguments, recorder_, limits);
+  checkTime();
+  QueryLimits in_time = limits;
+  in_time.time = std::min(limits.time, context_.deadline() - site_.options().clock->monotonic());
+  return snapshot().query(sql, arguments, recorder_, in_time);
 }
 
 Document RequestContext::acquire(std::string_view property) {
@@ -165,6 +201,7 @@ Document RequestContext::acquire(std::string_view property) {
 }
 
 Value RequestContext::callRoute(std::string_view path, std::string_view view, Document arguments) {
+  checkTime();
   std::shared_ptr<const Route> route;
   try {
     route = site_.resolve(path, view, "GET", snapshot());

@@ -1,6 +1,7 @@
 // RequestContext: what view code sees, recording everything it reads.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -60,6 +61,12 @@ class RequestContext final : public RenderContext {
 
  private:
   [[nodiscard]] ReadSnapshot& snapshot();
+  /// Throws RenderTimeout.
+  void checkTime() const;
+  /// Records the reading of an input, and says how the view sees it; null: as it came.
+  const Normaliser* read(const std::string& input);
+  [[nodiscard]] std::optional<std::string_view> simplified(const Normaliser* normaliser,
+                                                           std::optional<std::string_view> value);
   [[nodiscard]] Value callRoute(std::string_view path, std::string_view view, Document arguments);
 
   Site& site_;
@@ -68,6 +75,7 @@ class RequestContext final : public RenderContext {
   const Document& arguments_;
   CallContext& context_;
   Recorder& recorder_;
+  std::deque<std::string> simplified_;  ///< what views were shown instead of the request's text
 };
 
 }  // namespace larder::site

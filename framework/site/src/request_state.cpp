@@ -2,6 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <string>
+#include <vector>
+
+#include "larder/cache/normaliser.h"
 
 namespace larder::site {
 
@@ -41,9 +45,12 @@ bool RequestState::needsSession(const InputNames& names) const noexcept {
 
 namespace {
 
-void writeAll(std::string_view name, const cache::Params& params, KeyBuilder& key) {
-  key.input(name, 2 * params.size());
+/// `ours`: of how many of them nothing is written.
+void writeAll(std::string_view name, const cache::Params& params, KeyBuilder& key,
+              std::size_t ours = 0) {
+  key.input(name, 2 * (params.size() - ours));
   for (const auto& p : params) {
+    if (ours > 0 && isOurCookie(p.name)) continue;
     key.text(p.name);
     key.text(p.value);
   }
@@ -62,9 +69,43 @@ void writeNamed(std::string_view name, const cache::Params& params, std::string_
   }
 }
 
+/// The values of a parameter or cookie as the normaliser leaves them.
+void writeNormalised(std::string_view name, const Normaliser& normaliser,
+                     const cache::Params& params, std::string_view wanted, KeyBuilder& key) {
+  std::vector<std::string> values;
+  for (const auto& p : params) {
+    if (p.name != wanted) continue;
+    if (auto value = normaliser.apply(p.value)) values.push_back(std::move(*value));
+  }
+  if (params.count(wanted) == 0) {
+    if (auto value = normaliser.apply(std::nullopt)) values.push_back(std::move(*value));
+  }
+  if (values.empty()) return key.absent(name);
+  key.input(name, values.size());
+  for (const auto& value : values) key.text(value);
+}
+
 }  // namespace
 
+void CallInputs::writeNormalisedInput(std::string_view name, KeyBuilder& key) const {
+  const auto normaliser = Normaliser::ofInput(name);
+  if (!normaliser) return key.absent(name);
+  const std::string_view input = normaliser->input();
+  const auto colon = input.find(':');
+  const auto wanted = input.substr(colon + 1);
+  if (input.starts_with("header:")) {
+    const auto value = normaliser->apply(state_.request().header(wanted));
+    if (!value) return key.absent(name);
+    key.input(name, 1);
+    key.text(*value);
+  } else {
+    writeNormalised(name, *normaliser,
+                    input.starts_with("param:") ? state_.params() : state_.cookies(), wanted, key);
+  }
+}
+
 void CallInputs::write(std::string_view name, KeyBuilder& key) const {
+  if (name.starts_with(kNormalised)) return writeNormalisedInput(name, key);
   const auto colon = name.find(':');
   const auto kind = name.substr(0, colon);
   const auto rest = colon == std::string_view::npos ? std::string_view() : name.substr(colon + 1);
@@ -76,7 +117,8 @@ void CallInputs::write(std::string_view name, KeyBuilder& key) const {
   } else if (kind == "cookie") {
     writeNamed(name, state_.cookies(), rest, key);
   } else if (kind == "cookies") {
-    writeAll(name, state_.cookies(), key);
+    writeAll(name, state_.cookies(), key,
+             state_.cookies().count(kSessionCookie) + state_.cookies().count(kReceiptCookie));
   } else if (kind == "header") {
     const auto value = request.header(rest);
     if (value) {

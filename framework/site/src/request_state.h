@@ -15,6 +15,11 @@
 
 namespace larder::site {
 
+/// Never an input: what they mean reaches views as user and session.
+[[nodiscard]] constexpr bool isOurCookie(std::string_view name) noexcept {
+  return name == kSessionCookie || name == kReceiptCookie;
+}
+
 /// Used by one thread.
 class RequestState {
  public:
@@ -66,6 +71,7 @@ class CallInputs final : public InputSource {
   void write(std::string_view name, KeyBuilder& key) const override;
 
  private:
+  void writeNormalisedInput(std::string_view name, KeyBuilder& key) const;
   RequestState& state_;
   const Document& arguments_;
 };

@@ -15,6 +15,7 @@
 
 #include "larder/cache/engine.h"
 #include "larder/cache/ledger.h"
+#include "larder/cache/normaliser.h"
 #include "larder/site/site.h"
 
 namespace larder::site {
@@ -27,6 +28,12 @@ struct Binding {
   std::unique_ptr<LearnedInputs> declared;
   LearnedInputs* inputs = nullptr;
   std::uint64_t revision = 0;  ///< SiteConfig's
+  std::vector<Normaliser> normalisers;
+  const Resolved* rules = nullptr;  ///< null: no rules are configured
+  mutable Trust trust;
+
+  /// How the view sees this input; null: as it came.
+  [[nodiscard]] const Normaliser* normaliser(std::string_view input) const noexcept;
 };
 
 /// What is known of a view over all configurations.
@@ -34,7 +41,7 @@ struct ViewMemory {
   explicit ViewMemory(LearnedInputs::OnGrowth on_growth) : inputs({}, std::move(on_growth)) {}
   LearnedInputs inputs;
   Counters counters;
-  std::atomic<std::size_t> renders{0};
+  RenderGate renders;
   /// It has answered with a document: over HTTP its JSON form is asked for at once, so that a hit
   /// is one look-up.
   std::atomic<bool> yields_document{false};
@@ -50,6 +57,7 @@ struct Route {
   bool named = false;  ///< the view or action was asked for by name, not as what the object is
   std::shared_ptr<const Binding> binding;
   ViewMemory* memory = nullptr;
+  ObjectCounters* counters = nullptr;  ///< of this view of this object
   std::uint32_t partition = 0;
   // What it was found from.
   Stamp stamp;

@@ -32,9 +32,17 @@ Target Route::target(std::string_view site, std::string_view view_name) const no
   t.policy = &binding->policy;
   t.manager = binding->manager.get();
   t.counters = &memory->counters;
+  t.object = counters;
   t.partition = partition;
   t.renders = &memory->renders;
+  t.trust = &binding->trust;
   return t;
+}
+
+const Normaliser* Binding::normaliser(std::string_view input) const noexcept {
+  const auto found = std::find_if(normalisers.begin(), normalisers.end(),
+                                  [input](const Normaliser& n) { return n.input() == input; });
+  return found == normalisers.end() ? nullptr : &*found;
 }
 
 Site::Site(SiteOptions options, Store& store, State* state, Engine& engine)
@@ -258,6 +266,7 @@ void Site::bind(Route& route, std::string_view object_manager) {
   const auto& config = *route.config;
   const auto& view = *route.view;
   route.memory = &memory(*route.mount, view);
+  route.counters = &objects_.of(route.path, view.name);
   route.partition = static_cast<std::uint32_t>(hash64(route.mount->path + " " + view.name));
   static const RuleSet kNoRules;
   const Resolved& resolved =
@@ -289,8 +298,16 @@ void Site::bind(Route& route, std::string_view object_manager) {
       policy.request_vars = caching.request_vars;
     }
     made->policy = resolved.apply(std::move(policy));
+    if (config.config.rules) made->rules = &resolved;
+    for (const auto& text : made->policy.normalise) {
+      if (auto normaliser = Normaliser::parse(text)) made->normalisers.push_back(*normaliser);
+    }
     if (made->policy.mode == KeyMode::declared) {
-      made->declared = std::make_unique<LearnedInputs>(made->policy.request_vars);
+      auto names = made->policy.request_vars;
+      for (auto& name : names) {
+        if (const auto* normaliser = made->normaliser(name)) name = normaliser->inputName();
+      }
+      made->declared = std::make_unique<LearnedInputs>(std::move(names));
     }
     made->inputs = made->declared ? made->declared.get() : &route.memory->inputs;
     binding = std::move(made);
@@ -402,8 +419,11 @@ void Site::handle(const RequestView& request, Reply& reply, RequestMemo* first_l
     fillPage(reply, std::move(page));
   } catch (const HttpError& e) {
     fillError(reply, e.status, e.message);
+  } catch (const RenderTimeout& e) {
+    options_.log(LogLevel::warning, std::string(state.request().rawPath()) + ": " + e.reason);
+    fillBusy(reply, e.reason);
   } catch (const CallRefused& e) {
-    fillError(reply, 503, "The server is busy: " + e.reason + ".");
+    fillBusy(reply, e.reason);
   } catch (const CallCycle& e) {
     fail(state, reply, "views call each other in a circle: " + e.path);
   } catch (const EditConflict& e) {
@@ -520,7 +540,8 @@ void Site::fill(Reply& reply, Answer answer, const Route& route) const {
   reply.age = std::max<Millis>(now - entry.lifetime.created, 0);
   reply.ttl = entry.lifetime.fresh_until == kForever ? kForever : entry.lifetime.fresh_until - now;
   for (const auto name : entry.inputs()) {
-    if (name.starts_with("header:")) reply.vary.emplace_back(name.substr(7));
+    const auto input = plainInput(name);
+    if (input.starts_with("header:")) reply.vary.emplace_back(input.substr(7));
   }
   reply.entry = std::move(answer.entry);
 }
@@ -533,6 +554,13 @@ void Site::fillPage(Reply& reply, Page page, bool is_private) const {
 void Site::fillError(Reply& reply, int status, std::string_view message) const {
   reply.entry = EntryRef();
   fillPage(reply, errorPage(status, message));
+}
+
+void Site::fillBusy(Reply& reply, std::string_view why) const {
+  reply.entry = EntryRef();
+  Page page = errorPage(503, "The server is busy: " + std::string(why) + ".");
+  page.setHeader("Retry-After", "1");
+  fillPage(reply, std::move(page));
 }
 
 // The visitor gets a number, the log what happened.
@@ -553,25 +581,43 @@ void Site::fail(RequestState& state, Reply& reply, std::string_view what) noexce
   reply.page = Page();
 }
 
-Result<ResolvedView> Site::explain(std::string_view path, std::string_view view) try {
+Result<Explanation> Site::explain(const RequestView& request) try {
+  std::string scratch;
+  const auto path = cache::canonicalPath(request.rawPath(), scratch);
+  if (path.status != cache::PathStatus::ok)
+    return Error{"the path cannot be shown: " + std::string(path.problem)};
+  RequestState state(request, state_);
+  if (const auto s = state.parse(); s != cache::ParamStatus::ok)
+    return Error{"the parameters cannot be read: " + std::string(cache::describe(s))};
   const auto snapshot = store_.read();
-  const auto route = resolve(path, view, "GET", *snapshot);
-  ResolvedView r;
-  r.path = route->path;
-  r.view = route->view->name;
-  r.app = route->mount->path;
-  r.policy = route->binding->policy;
-  if (const auto& m = route->binding->manager) {
-    r.manager = m->identity().id;
-    r.manager_path = m->identity().path;
-  } else {
-    r.why_not = "no cache manager serves it";
+  const auto route = resolve(path.object, path.view, "GET", *snapshot);
+  Explanation e;
+  e.path = route->path;
+  e.view = route->view->name;
+  e.app = route->mount->path;
+  e.policy = route->binding->policy;
+  if (const auto* rules = route->binding->rules) {
+    e.settings = rules->settings;
+    e.manager_origin = rules->manager_origin;
+    for (const auto index : rules->rules)
+      e.rules.push_back(route->config->config.rules->rules()[index]);
   }
-  return r;
+  if (const auto& m = route->binding->manager) {
+    e.manager = m->identity();
+    e.blocks = m->blocks();
+  }
+  if (!route->binding->manager) e.why_not = "no cache manager serves it";
+  if (e.policy.mode == KeyMode::off) e.why_not = "its mode is \"off\"";
+  if (e.policy.mode == KeyMode::observe) e.why_not = "its mode is \"observe\"";
+  if (route->binding->trust.lost()) e.why_not = "too many of its audits differed";
+  const auto deadline = addMillis(options_.clock->monotonic(), options_.cache_timeout);
+  PageCall call(*this, state, route, {}, PageCall::formOverHttp(*route));
+  e.inspection = engine_.inspect(call, deadline);
+  return e;
 } catch (const HttpError& e) {
   return Error{e.message};
 } catch (const MethodNotAllowed&) {
-  return Error{"nothing answers GET at " + std::string(path)};
+  return Error{"nothing answers GET at " + std::string(request.rawPath())};
 } catch (const std::exception& e) {
   return Error{e.what()};
 }

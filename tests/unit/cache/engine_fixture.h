@@ -20,14 +20,16 @@ class MapCache final : public Cache {
   Lookup get(const CacheKey& key, Deadline) noexcept override {
     if (before_get) before_get();
     const std::lock_guard lock(mutex_);
-    if (broken) return {Status::error, {}, Reason::unreachable};
+    ++gets;
+    if (broken) return {Status::error, {}, how};
     const auto it = entries_.find(std::string(key.bytes));
     if (it == entries_.end()) return {};
     return {Status::hit, EntryRef(it->second), Reason::none};
   }
   Stored put(const CacheKey& key, EntryPtr entry, Deadline) noexcept override {
     const std::lock_guard lock(mutex_);
-    if (broken) return {false, Reason::unreachable};
+    ++puts;
+    if (broken) return {false, how};
     entries_.insert_or_assign(std::string(key.bytes), std::move(entry));
     return {true, Reason::none};
   }
@@ -50,6 +52,9 @@ class MapCache final : public Cache {
 
   std::function<void()> before_get;
   std::atomic<bool> broken{false};
+  Reason how = Reason::unreachable;
+  std::atomic<int> gets{0};
+  std::atomic<int> puts{0};
 
  private:
   mutable std::mutex mutex_;
@@ -97,6 +102,9 @@ struct TestView {
   Code code;
   LearnedInputs inputs;
   Counters counters;
+  ObjectCounters object;
+  RenderGate renders;
+  Trust trust;
   std::atomic<int> runs{0};
 };
 
@@ -117,6 +125,9 @@ class TestCall final : public Call {
     target_.policy = &policy_;
     target_.manager = manager_;
     target_.counters = &view_.counters;
+    target_.object = &view_.object;
+    target_.renders = &view_.renders;
+    target_.trust = &view_.trust;
   }
   [[nodiscard]] const Target& target() const noexcept override { return target_; }
   [[nodiscard]] const InputSource& inputs() const noexcept override { return inputs_; }
@@ -145,21 +156,34 @@ inline Value text(std::string body) {
 
 class EngineWorld {
  public:
-  EngineWorld()
+  explicit EngineWorld(ManualExecutor::Waiting waiting = ManualExecutor::Waiting::blocks,
+                       Engine::Options options = {})
       : snapshots(ledger),
-        executor(clock),
+        executor(clock, waiting),
         cache(std::make_shared<MapCache>()),
         manager({"/", "fast", "Map", true}, Policy{}, cache, false),
-        engine(ledger, snapshots, clock, executor,
-               [this](std::string_view m) { log.emplace_back(m); }, {}) {}
+        engine(
+            ledger, snapshots, clock, executor, [this](std::string_view m) { log.emplace_back(m); },
+            options) {}
 
   Answer ask(TestView& view, const std::map<std::string, std::string, std::less<>>& values = {},
              const std::string& path = "/a") {
+    return askOf(engine, manager, view, values, path);
+  }
+  Answer askOf(Engine& of, const CacheManager& by, TestView& view,
+               const std::map<std::string, std::string, std::less<>>& values = {},
+               const std::string& path = "/a") {
     MapInputs inputs;
     inputs.values = values;
-    TestCall call(view, path, std::move(inputs), policy, &manager);
+    TestCall call(view, path, std::move(inputs), policy, &by);
     CallContext context(snapshots, clock.monotonic() + 60'000);
-    return engine.call(call, context, nullptr);
+    return of.call(call, context, nullptr);
+  }
+  /// Of another view, by a view that is being rendered.
+  std::string part(TestView& view, CallContext& context, Recorder& recorder,
+                   const std::string& path = "/a") {
+    TestCall call(view, path, {}, policy, &manager);
+    return engine.call(call, context, &recorder).entry->value.page()->body;
   }
   std::string body(TestView& view,
                    const std::map<std::string, std::string, std::less<>>& values = {},

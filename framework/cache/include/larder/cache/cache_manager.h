@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "larder/cache.h"
+#include "larder/cache/lease.h"
 #include "larder/cache/policy.h"
 #include "larder/cache/statistics.h"
 
@@ -27,14 +28,16 @@ class CacheManager {
     bool is_default = false;
   };
   /// `cache` owns whatever keeps the plugin's instance alive. `blocks`: look-ups may wait, so they
-  /// run on workers only.
-  CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache, bool blocks);
+  /// run on workers only. `leases`: part of `cache`, null if it has none.
+  CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache, bool blocks,
+               LeaseStore* leases = nullptr);
 
   [[nodiscard]] const Identity& identity() const noexcept { return identity_; }
   [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
   [[nodiscard]] Cache& cache() const noexcept { return *cache_; }
   [[nodiscard]] const std::shared_ptr<Cache>& sharedCache() const noexcept { return cache_; }
   [[nodiscard]] bool blocks() const noexcept { return blocks_; }
+  [[nodiscard]] LeaseStore* leases() const noexcept { return leases_; }
   /// "manager:PATH:ID", checked by each of its entries.
   [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
   [[nodiscard]] Counters& counters() const noexcept { return counters_; }
@@ -44,6 +47,7 @@ class CacheManager {
   Policy policy_;
   std::shared_ptr<Cache> cache_;
   bool blocks_;
+  LeaseStore* leases_;
   std::string scope_;
   mutable Counters counters_;
 };

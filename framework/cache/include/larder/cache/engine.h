@@ -26,10 +26,14 @@
 #include "larder/cache/key_builder.h"
 #include "larder/cache/learned_inputs.h"
 #include "larder/cache/ledger.h"
+#include "larder/cache/miss_log.h"
+#include "larder/cache/object_statistics.h"
 #include "larder/cache/policy.h"
 #include "larder/cache/prefetch.h"
 #include "larder/cache/recorder.h"
+#include "larder/cache/render_gate.h"
 #include "larder/cache/statistics.h"
+#include "larder/cache/trust.h"
 #include "larder/cache/variant_guard.h"
 #include "larder/clock.h"
 #include "larder/entry.h"
@@ -49,9 +53,10 @@ struct Target {
   const Policy* policy = nullptr;
   const CacheManager* manager = nullptr;  ///< null: not cached
   Counters* counters = nullptr;           ///< of the view; may be null
+  ObjectCounters* object = nullptr;       ///< of the view of this object; may be null
   std::uint32_t partition = 0;            ///< of the view, for share accounting
-  std::atomic<std::size_t>* renders =
-      nullptr;  ///< of the view under way, bounded by the policy; may be null
+  RenderGate* renders = nullptr;          ///< of the view; may be null
+  Trust* trust = nullptr;                 ///< what the audit found of the view; may be null
 };
 
 /// One call as the site layer knows it.
@@ -67,6 +72,21 @@ class Call {
   [[nodiscard]] virtual std::unique_ptr<Call> detach() const = 0;
 };
 
+/// Thrown by call() when a render asks, directly or not, for its own result, or calls are nested
+/// too deep.
+struct CallCycle {
+  std::string path;  ///< "/a view -> /b view -> /a view"
+};
+
+/// Thrown by call() when the render would start after the deadline, or too many are under way.
+struct CallRefused {
+  std::string reason;
+};
+
+/// A render takes longer than its view's render_timeout, or the request's time: its result is not
+/// used. No std::exception, so that no view takes it for a failure of its own.
+struct RenderTimeout : CallRefused {};
+
 /// One request's tree of calls: one snapshot, one deadline. Used by one thread.
 class CallContext {
  public:
@@ -78,9 +98,16 @@ class CallContext {
     return *snapshot_;
   }
   [[nodiscard]] bool hasSnapshot() const noexcept { return snapshot_ != nullptr; }
+  /// Of the innermost render under way, else of the request.
   [[nodiscard]] Deadline deadline() const noexcept { return deadline_; }
   /// What Engine::tryHits() looked up for this request is not looked up again.
   void startWith(RequestMemo&& memo) noexcept { memo_ = std::move(memo); }
+  /// Throws RenderTimeout when the deadline is over; whatever a view asks for begins with it.
+  void checkTime(const Clock& clock) const {
+    if (clock.monotonic() >= deadline_)
+      throw RenderTimeout{{"a render took longer than it may: " +
+                           (rendering_names_.empty() ? std::string() : rendering_names_.back())}};
+  }
 
  private:
   friend class Engine;
@@ -92,16 +119,9 @@ class CallContext {
   std::vector<Digest> rendering_;  ///< keys of the renders under way, outermost first
   std::vector<std::string> rendering_names_;
   Flight* waiting_for_ = nullptr;  ///< guarded by the flight table
-};
-
-/// Thrown by call() when a render asks, directly or not, for its own result.
-struct CallCycle {
-  std::string path;  ///< "/a view -> /b view -> /a view"
-};
-
-/// Thrown by call() when the render would start after the deadline, or too many are under way.
-struct CallRefused {
-  std::string reason;
+  /// A store did not answer in time: none that may block is asked again, so that a page with many
+  /// parts waits for it once (rule 27).
+  bool store_hangs_ = false;
 };
 
 struct Answer {
@@ -109,6 +129,21 @@ struct Answer {
   Outcome outcome = Outcome::bypass;
   bool stored = false;
   bool stale = false;
+};
+
+/// What the cache holds for a call, and why the last look-up was no hit: for people.
+struct Inspection {
+  std::string key;               ///< bytes
+  InputNames known;              ///< the inputs in it
+  Status status = Status::miss;  ///< what the cache said
+  Reason reason = Reason::none;
+  EntryRef entry;            ///< null: none
+  std::string_view use;      ///< "fresh", "stale", "if_error" or "none"
+  std::string_view verdict;  ///< "valid", "soft", "changed" or "history"
+  std::string changed;       ///< the entry's scope that changed
+  std::optional<RecentChange> change;
+  std::optional<MissRecord> last_miss;
+  std::optional<RecentChange> last_miss_change;
 };
 
 /// Where the engine tells what an operator should know.
@@ -123,6 +158,7 @@ class Engine {
     std::size_t max_renders = 256;  ///< concurrent renders in all
     /// Decides early refreshes, jitter and audits.
     double (*random)() noexcept = &Engine::random01;
+    Millis render_wait = 1'000;  ///< how long a render waits for its turn
   };
   Engine(Ledger& ledger, SnapshotSource& snapshots, const Clock& clock, Executor& executor,
          EngineLog log, Options options);
@@ -141,6 +177,8 @@ class Engine {
   void tryHits(std::span<Look> looks, Deadline deadline);
   /// Throws what the render throws, CallCycle or CallRefused.
   [[nodiscard]] Answer call(Call& call, CallContext& context, Recorder* parent);
+  /// Looks without counting, rendering or storing anything.
+  [[nodiscard]] Inspection inspect(const Call& call, Deadline deadline);
 
   [[nodiscard]] Ledger& ledger() noexcept { return ledger_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
@@ -152,6 +190,7 @@ class Engine {
     EntryRef entry;
     Use use = Use::none;
     Outcome miss = Outcome::miss_cold;
+    Reason reason = Reason::none;
     std::uint32_t landings = 0;  ///< of the key's flights, before it was looked up
   };
   struct Rendered {
@@ -159,40 +198,108 @@ class Engine {
     InputNames names;       ///< of the entry's key
     bool storable = false;  ///< may be given to others who ask the same
     bool stored = false;
+    Outcome outcome = Outcome::refused_policy;  ///< stores, or why not
+    std::string detail;                         ///< of a refusal
+  };
+  /// What a render is for.
+  struct Purpose {
+    bool store = true;
+    bool known_variant = true;  ///< no new variant of its object
+  };
+  /// A render's start.
+  struct Begun {
+    Stamp stamp;
+    Millis monotonic = 0;
+    Millis wall = 0;
+    std::int64_t micros = 0;
   };
   class Landing;
-  class Place;
+  struct Frame;
 
   static bool isServable(Use use) noexcept { return use < Use::if_error; }
+  static bool isCached(const Target& target) noexcept {
+    return target.manager && target.policy->mode != KeyMode::off &&
+           !(target.trust && target.trust->lost());
+  }
   static void buildKey(const Target& target, const InputSource& inputs, const InputNames& names,
                        KeyBuilder& key);
-  /// With `memo`, what the request has already fetched is not fetched again.
+  static void count(const Target& target, Outcome outcome) noexcept;
+  /// Of a cache in this process a second look-up costs less than remembering the first.
+  static bool isRemembered(const Target& target) noexcept {
+    return target.manager && target.manager->blocks() && target.policy->prefetch;
+  }
+
+  // Looking up: engine.cpp
+  [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
+  /// What the request has fetched already is not fetched again, unless it is to be looked up
+  /// `anew`.
   [[nodiscard]] Found find(const Target& target, const CacheKey& key, std::uint64_t limit,
-                           Deadline deadline, RequestMemo* memo) noexcept;
+                           CallContext& context, bool anew = true) noexcept;
   [[nodiscard]] Found judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
   [[nodiscard]] Millis freshFor(const CacheEntry& entry) const noexcept;
-  [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent) noexcept;
-  [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
+  [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent,
+                             Outcome as = Outcome::hit) noexcept;
+  /// What time alone has made stale, judged again (L19), when there is nothing better.
+  [[nodiscard]] std::optional<Answer> serveStale(const Target& target, const CallContext& context,
+                                                 Found& found, Recorder* parent) noexcept;
+  [[nodiscard]] Answer observeOnly(Call& call, CallContext& context, Recorder* parent);
+
+  // Rendering once: engine_flight.cpp
+  [[nodiscard]] Answer lead(Call& call, CallContext& context, Recorder* parent, const CacheKey& key,
+                            Found& found, const std::shared_ptr<Landing>& landing,
+                            std::uint64_t arrival);
   [[nodiscard]] std::optional<Answer> follow(Flight& flight, const Call& call, CallContext& context,
                                              Recorder* parent, std::uint64_t arrival);
+  [[nodiscard]] std::optional<Answer> accept(const Flight& flight, const Call& call,
+                                             CallContext& context, Recorder* parent,
+                                             std::uint64_t arrival);
+  [[nodiscard]] std::optional<Answer> takeLease(Lease& lease, const Call& call,
+                                                CallContext& context, Recorder* parent,
+                                                const CacheKey& key, Found& found,
+                                                Landing& landing);
+  [[nodiscard]] std::optional<Answer> renderAside(const Call& call, CallContext& context,
+                                                  Found& found,
+                                                  const std::shared_ptr<Landing>& landing,
+                                                  std::uint64_t arrival, bool& aside);
+
+  // Rendering: engine_render.cpp
   /// `found`: what the look-up gave, to serve if the render fails and to count the miss.
   [[nodiscard]] Answer renderAndStore(Call& call, CallContext& context, Recorder* parent,
-                                      const CacheKey& key, Found& found, Landing* landing);
+                                      const CacheKey& key, Found& found, bool store,
+                                      Landing* landing);
   [[nodiscard]] Rendered render(Call& call, CallContext& context, Recorder& recorder,
-                                const CacheKey& key, bool store, bool known_variant);
+                                const CacheKey& key, Purpose purpose);
+  [[nodiscard]] Value runView(Call& call, CallContext& context, Recorder& recorder,
+                              const CacheKey& key, Begun& begun);
+  [[nodiscard]] EntryPtr makeEntry(const Target& target, const CacheKey& key, Value value,
+                                   const Recorder& recorder, const Begun& begun) const;
   /// The outcome that refuses it, or Outcome::stores.
   [[nodiscard]] Outcome storability(const Target& target, const CacheEntry& entry,
-                                    const Recorder& recorder);
+                                    const Recorder& recorder, std::string& detail);
+  void admitVariant(const Target& target, const Begun& begun, Rendered& rendered);
+  void put(const Target& target, CallContext& context, const CacheKey& key,
+           Rendered& rendered) noexcept;
+  [[nodiscard]] bool holdsNewer(const Target& target, const CacheKey& key, const Stamp& stamp,
+                                CallContext& context) noexcept;
   [[nodiscard]] Millis maxAge(const Policy& policy, const Value& value) const noexcept;
   void setLifetime(CacheEntry& entry, const Policy& policy, const Recorder& recorder,
-                   Millis started, Millis wall) const;
+                   const Begun& begun) const;
+  void noteMiss(const Found& found, const CacheKey& key, Millis wall, const Rendered* rendered);
+  struct Changed {
+    std::string scope;
+    std::uint64_t seq = 0;
+  };
+  /// Of the entry's scopes the first that changed since its snapshot.
+  [[nodiscard]] Changed changeOf(const CacheEntry& entry) const;
+
+  // In the background: engine_background.cpp
   void refresh(const Call& call, const EntryPtr& entry) noexcept;
   void refreshNow(Call& call);
   void audit(const Call& call, const EntryPtr& entry) noexcept;
   void auditNow(Call& call, const CacheEntry& entry);
-  static void count(const Target& target, Outcome outcome) noexcept;
+  void compare(const Target& target, const CacheEntry& stored, const CacheEntry& rendered);
 
   Ledger& ledger_;
   SnapshotSource& snapshots_;
@@ -203,7 +310,8 @@ class Engine {
   FlightTable flights_;
   Manifests manifests_{flights_};
   VariantGuard variants_;
-  std::atomic<std::size_t> renders_{0};
+  RenderGate renders_;
+  MissLog misses_;
 };
 
 }  // namespace larder

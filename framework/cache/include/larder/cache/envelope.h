@@ -53,6 +53,7 @@
 #include <string_view>
 
 #include "larder/cache.h"
+#include "larder/cache/lease.h"
 #include "larder/clock.h"
 #include "larder/servers.h"
 #include "larder/settings.h"
@@ -83,7 +84,7 @@ struct EnvelopeOptions {
 
 class EnvelopeFormat;
 
-class EnvelopeCache final : public Cache, public ServerList {
+class EnvelopeCache final : public Cache, public ServerList, public LeaseStore {
  public:
   /// Completes a page that was read: derived fields such as its header lines.
   using Finish = std::function<void(Page&)>;
@@ -112,8 +113,9 @@ class EnvelopeCache final : public Cache, public ServerList {
   /// Leases lie apart from the values (L24). `token` tells one leader from the next; `ttl` is at
   /// least kMinLease. Reason::exists: somebody else leads.
   static constexpr Millis kMinLease = 2000;
-  Stored lease(const CacheKey& key, std::string_view token, Millis ttl, Deadline deadline) noexcept;
-  Stored endLease(const CacheKey& key, std::string_view token, Deadline deadline) noexcept;
+  Stored lease(const CacheKey& key, std::string_view token, Millis ttl,
+               Deadline deadline) noexcept override;
+  Stored endLease(const CacheKey& key, std::string_view token, Deadline deadline) noexcept override;
 
  private:
   struct WireKey {

@@ -50,6 +50,8 @@ class FlightTable {
     return landings_[counterOf(key)].load(std::memory_order_acquire);
   }
   void leave(CallContext& context) noexcept;
+  /// Another call renders for the leader; null while it is none yet.
+  void handOver(Flight& flight, CallContext* leader) noexcept;
   /// Ends the leader's flight. `do_not_wait_until`: later callers of that key do not wait on each
   /// other until then.
   void land(const Digest& key, Flight& flight, Millis do_not_wait_until) noexcept;

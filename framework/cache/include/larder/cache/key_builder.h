@@ -14,6 +14,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "larder/document.h"
 #include "larder/key.h"
@@ -64,6 +65,15 @@ class KeyBuilder {
 /// Whether the key bytes name this input or its enumeration (absent ones included). False for bytes
 /// that are no key.
 [[nodiscard]] bool keyHasInput(std::string_view key_bytes, std::string_view name) noexcept;
+
+/// One part of a key, for people: site, path, view, then the inputs.
+struct KeyPart {
+  std::string name;
+  std::vector<std::string> values;  ///< what is no text as "<8 bytes>"
+  bool absent = false;
+};
+/// Empty for bytes that are no key.
+[[nodiscard]] std::vector<KeyPart> keyParts(std::string_view key_bytes);
 
 /// The parts of a key for people, as "path=/a, view=page, param:q=\"x\"". Empty for bytes that are
 /// no key.

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "larder/cache/change_map.h"
+#include "larder/cache/recent_changes.h"
 #include "larder/entry.h"
 #include "larder/result.h"
 
@@ -73,6 +74,11 @@ class Ledger {
   [[nodiscard]] std::size_t firstChanged(std::uint64_t as_of,
                                          std::span<const ScopeId> scopes) const noexcept;
 
+  /// The seq at which a scope changed last, 0 for never.
+  [[nodiscard]] std::uint64_t changedAt(ScopeId scope) const noexcept;
+  /// For people: what happened at a seq, if it is not too long ago.
+  [[nodiscard]] const RecentChanges& recent() const noexcept { return recent_; }
+
  protected:
   explicit Ledger(std::size_t map_scopes = 1'000'000) : map_(map_scopes) {}
 
@@ -84,6 +90,7 @@ class Ledger {
   void setEras(std::vector<Era> eras);
   void setSchema(std::uint64_t schema) noexcept;
   ChangeMap& map() noexcept { return map_; }
+  void remember(RecentChange change) { recent_.add(std::move(change)); }
   /// Makes every memo of an earlier validation void.
   void bumpVersion() noexcept { version_.fetch_add(1, std::memory_order_acq_rel); }
   /// History went back: `known` may go down.
@@ -93,6 +100,7 @@ class Ledger {
   [[nodiscard]] bool eraHolds(const Stamp& stamp) const noexcept;
 
   ChangeMap map_;
+  RecentChanges recent_;
   std::atomic<std::uint64_t> version_{1};
   std::atomic<std::uint64_t> known_{0};
   std::atomic<std::uint64_t> era_{0};

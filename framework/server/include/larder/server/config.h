@@ -107,6 +107,7 @@ struct Config {
   std::vector<std::filesystem::path> app_folders;     ///< absolute
   std::size_t background_threads = 0;
   std::size_t max_renders = 0;  ///< at a time in this process
+  Millis render_wait = 0;       ///< for one's turn
   Millis request_timeout = 0;   ///< a request whose answer takes longer fails
 
   std::vector<AppConfig> apps;

@@ -54,19 +54,23 @@ struct SiteOptions {
   /// Derives etag, head lines and gzip of a page when it is made; `is_private`: of one visitor.
   std::function<void(Page&, bool is_private)> finish;
   Millis request_timeout = 30'000;     ///< ms, for a whole tree of renders
-  Millis cache_timeout = 100;          ///< ms that a look-up on a worker may take in all
+  Millis cache_timeout = 100;          ///< ms that explain() waits for a cache
   PagePublisher* publisher = nullptr;  ///< offered pages of views whose policy publishes
 };
 
-/// How a view of an object is cached, as configured; what `larder check` and `explain` show.
-struct ResolvedView {
+/// How a request is cached, as configured, and what the cache holds for it.
+struct Explanation {
   std::string path;
   std::string view;
-  std::string app;      ///< where it is mounted
-  std::string manager;  ///< id, or empty
-  std::string manager_path;
-  std::string why_not;  ///< why it is not cached, if so
+  std::string app;                 ///< where it is mounted
+  CacheManager::Identity manager;  ///< without an id: none
+  bool blocks = false;             ///< its store is outside of this process
+  std::string manager_origin;      ///< of the rule that names it, if one does
+  std::string why_not;             ///< why nothing is served from the cache, if so
   Policy policy;
+  std::vector<Rule> rules;              ///< those that matched, strongest first
+  std::vector<PolicySetting> settings;  ///< what they give
+  Inspection inspection;
 };
 
 /// The answer to one request. Either `entry` or `page` holds it.
@@ -129,14 +133,15 @@ class Site {
   /// Any request. Never throws: failures become pages. `first_look`: of tryTogether().
   void handle(const RequestView& request, Reply& reply, RequestMemo* first_look = nullptr) noexcept;
 
-  /// How this view of this object would be cached. `view` empty: the default view.
-  [[nodiscard]] Result<ResolvedView> explain(std::string_view path, std::string_view view);
+  /// How a GET would be answered; nothing is counted, rendered or stored.
+  [[nodiscard]] Result<Explanation> explain(const RequestView& request);
 
   /// What has to happen once a second: names that other processes learned.
   void maintain() noexcept;
 
   /// Hits, misses and so on of each view, by "MOUNT view (type)".
   [[nodiscard]] std::vector<std::pair<std::string, const Counters*>> viewCounters() const;
+  [[nodiscard]] const ObjectStatistics& objects() const noexcept { return objects_; }
   [[nodiscard]] const SiteOptions& options() const noexcept { return options_; }
   [[nodiscard]] Store& store() noexcept { return store_; }
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
@@ -172,6 +177,7 @@ class Site {
              const Reply& reply) const noexcept;
   void fillPage(Reply& reply, Page page, bool is_private = false) const;
   void fillError(Reply& reply, int status, std::string_view message) const;
+  void fillBusy(Reply& reply, std::string_view why) const;
   void fail(RequestState& state, Reply& reply, std::string_view what) noexcept;
 
   SiteOptions options_;
@@ -184,6 +190,7 @@ class Site {
   std::atomic<std::uint64_t> config_number_{0};
   mutable std::mutex memory_mutex_;
   std::map<std::string, std::unique_ptr<ViewMemory>, std::less<>> memories_;
+  ObjectStatistics objects_;
   std::atomic<std::uint64_t> state_version_{0};
   std::atomic<std::uint64_t> next_error_{1};
 };

@@ -1,0 +1,37 @@
+#include "larder/cache/render_gate.h"
+
+#include <algorithm>
+
+namespace larder {
+
+bool RenderGate::enter(std::size_t limit, Executor& executor, Deadline until) {
+  Waiter me;
+  {
+    const std::lock_guard lock(mutex_);
+    if (taken_ < limit && waiting_.empty()) {
+      ++taken_;
+      return true;
+    }
+    me.turn = executor.makeEvent();
+    waiting_.push_back(&me);
+  }
+  me.turn->wait(until);
+  const std::lock_guard lock(mutex_);
+  if (!me.admitted) std::erase(waiting_, &me);
+  return me.admitted;
+}
+
+// Under the lock, because a waiter whose time is over at this moment takes its event with it.
+void RenderGate::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (waiting_.empty()) {
+    --taken_;
+    return;
+  }
+  Waiter& next = *waiting_.front();
+  waiting_.pop_front();
+  next.admitted = true;
+  next.turn->set();
+}
+
+}  // namespace larder
