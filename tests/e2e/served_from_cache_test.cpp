@@ -165,6 +165,21 @@ TEST_P(ServedFromCache, AConcurrentEditIsRefusedAndNothingTypedIsLost) {
   EXPECT_NE(refused.body.find("The first to save."), std::string::npos);
 }
 
+TEST_P(ServedFromCache, Semantics24_APostThatSucceedsInvalidatesItsObjectOneThatFailsDoesNot) {
+  const auto server = serve();
+  const std::string page = "/handbook/guide/first-steps";
+  Visitor editor(port_);
+  editor.logIn(kLogin, kPassword);
+  httpAsk(port_, "GET", page);
+  ASSERT_TRUE(isHit(httpAsk(port_, "GET", page)));
+  EXPECT_GE(editor.post(page + "/@@edit", {{"csrf", "wrong"}, {"body", "x"}}).status, 400);
+  EXPECT_TRUE(isHit(httpAsk(port_, "GET", page)));
+  ASSERT_EQ(editor.edit(page, "# First steps\n\nAgain.\n").status, 303);
+  const auto after = httpAsk(port_, "GET", page);
+  EXPECT_FALSE(isHit(after));
+  EXPECT_NE(after.body.find("Again."), std::string::npos);
+}
+
 INSTANTIATE_TEST_SUITE_P(, ServedFromCache,
                          ::testing::Values("RAMCache", "MemcachedManager", "TieredManager"),
                          [](const auto& given) { return std::string(given.param); });

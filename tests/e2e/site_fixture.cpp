@@ -90,7 +90,7 @@ HttpAnswer Visitor::post(const std::string& target,
   }
   auto answer = httpAsk(port_, "POST", target,
                         fields() + "Content-Type: application/x-www-form-urlencoded\r\n", body);
-  if (const auto set = headerOf(answer, "Set-Cookie"); !set.empty())
+  if (const auto set = headerOf(answer, "Set-Cookie"); set.starts_with("larder_session="))
     cookie_ = set.substr(0, set.find(';'));
   return answer;
 }

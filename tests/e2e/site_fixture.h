@@ -33,6 +33,7 @@ class Visitor {
   void logIn(const std::string& login, const std::string& password);
   /// Changes a page by its edit form; the answer of the save.
   HttpAnswer edit(const std::string& page, const std::string& body);
+  [[nodiscard]] const std::string& cookie() const noexcept { return cookie_; }
   void goTo(std::uint16_t port) { port_ = port; }
 
  private:

@@ -33,8 +33,7 @@ std::string differenceOfText(std::string_view stored, std::string_view rendered)
 }
 
 std::string differenceOfHeaders(const HeaderList& stored, const HeaderList& rendered) {
-  const auto [a, b] =
-      std::mismatch(stored.begin(), stored.end(), rendered.begin(), rendered.end());
+  const auto [a, b] = std::mismatch(stored.begin(), stored.end(), rendered.begin(), rendered.end());
   const auto shown = [](auto at, const HeaderList& headers) {
     if (at == headers.end()) return std::string("none");
     return "'" + std::string((*at).name) + ": " + std::string((*at).value) + "'";

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "app_host.h"
+#include "explanation.h"
 #include "larder/cache/engine.h"
 #include "larder/cache/plugin_loader.h"
 #include "larder/cache/thread_pool.h"
@@ -187,6 +188,7 @@ class Application::Impl final : public ManagementBackend {
       view["view"] = name;
       report["views"].push_back(std::move(view));
     }
+    report["objects"] = reportObjects(site_->objects(), query);
     return report.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
@@ -203,6 +205,15 @@ class Application::Impl final : public ManagementBackend {
     }
     // Without its caches a site is slow, without its store it is down.
     return json{{"ok", store_ok}, {"managers_failing", std::move(failing)}}.dump();
+  }
+
+  [[nodiscard]] Result<std::string> explain(std::string_view url) override {
+    auto explained = explainUrl(*site_, url, clock_);
+    if (!explained) return explained.error();
+    (*explained)["worker"] = options_.worker;
+    (*explained)["pid"] = ::getpid();
+    const json report = {{"url", url}, {"processes", json::array({std::move(*explained)})}};
+    return report.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
   [[nodiscard]] Result<Receipt> invalidate(std::span<const Change> changes) override {

@@ -51,6 +51,8 @@ constexpr OptionSpec kStats[] = {
     kOverride,
     {"--json", nullptr, "What the server answered, as it stands."},
     {"--entries", "N", "Paths listed of each manager, largest first; default: 10."}};
+constexpr OptionSpec kExplain[] = {
+    kConfig, kOverride, {"--json", nullptr, "What the server answered, as it stands."}};
 constexpr OptionSpec kInvalidate[] = {
     kConfig, kOverride, {"--soft", nullptr, "May be served once more while it is rendered anew."}};
 
@@ -74,6 +76,10 @@ constexpr CommandSpec kCommands[] = {
     {"user add", 1, 1, "LOGIN", "Adds a user.", kUserAdd},
     {"user list", 0, 0, "", "Lists the users.", kUserList},
     {"stats", 0, 0, "", "Prints what the running server's caches hold and how they do.", kStats},
+    {"explain", 1, 1, "URL",
+     "Prints how the running server caches the page at URL, what it holds of it, and why the last\n"
+     "request that was no hit was none.",
+     kExplain},
     {"invalidate", 1, 1, "TARGET",
      "Invalidates /path (all its views), /path/@@view, /path/** (with all below), tag:NAME,\n"
      "table:NAME, manager:ID or site in the running server.",

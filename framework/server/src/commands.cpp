@@ -64,6 +64,7 @@ int runCommand(std::span<const std::string> arguments) {
   if (command == "user add") return userAddCommand(*line);
   if (command == "user list") return userListCommand(*line);
   if (command == "stats") return statsCommand(*line);
+  if (command == "explain") return explainCommand(*line);
   if (command == "invalidate") return invalidateCommand(*line);
   if (command == "version") {
     std::cout << "larder " LARDER_VERSION << std::endl;

@@ -78,6 +78,15 @@ Result<ReportQuery> readQuery(std::string_view text) {
   return query;
 }
 
+Result<std::string> readUrl(std::string_view text) {
+  cache::Params params;
+  if (const auto status = params.addForm(text); status != cache::ParamStatus::ok)
+    return Error{std::string(cache::describe(status))};
+  if (params.size() != 1 || !params.first("url"))
+    return Error{"give the address as url=, percent-encoded, and nothing else"};
+  return std::string(*params.first("url"));
+}
+
 bool isJson(std::string_view content_type) {
   return content_type.substr(0, content_type.find(';')) == "application/json";
 }
@@ -138,11 +147,18 @@ void ManagementHandler::answer(const http::Request& request, http::Response& res
                     {"era", std::to_string(receipt->era)},
                     {"invalidated", std::move(scopes)}});
   }
-  if (path != "/@@caches" && path != "/@@health")
-    return refuse(response, 404, "there are /@@health, /@@caches and /@@invalidate");
+  if (path != "/@@caches" && path != "/@@health" && path != "/@@explain")
+    return refuse(response, 404, "there are /@@health, /@@caches, /@@explain and /@@invalidate");
   if (!is_get) {
     response.addHeader("Allow", "GET");
     return refuse(response, 405, "use GET");
+  }
+  if (path == "/@@explain") {
+    const auto url = readUrl(request.query());
+    if (!url) return refuse(response, 400, url.error().message);
+    const auto explained = backend_.explain(*url);
+    if (!explained) return refuse(response, 404, explained.error().message);
+    return respond(response, 200, json::parse(*explained));
   }
   const auto query = readQuery(request.query());
   if (!query) return refuse(response, 400, query.error().message);

@@ -142,6 +142,34 @@ void printViews(const json& views) {
   table.print(std::cout);
 }
 
+void printObjects(const json& objects) {
+  if (objects.empty()) return;
+  std::cout << "\nAsked for most\n";
+  TextTable table({"PATH", "VIEW", ">LOOKUPS", ">HITS", ">STALE", ">RENDERS", ">SAVED"});
+  for (const json& object : objects) {
+    const Millis saved = object.value("saved_us", std::int64_t{0}) / 1000;
+    const auto path = object.at("path").get<std::string>();
+    table.row({path.empty() ? "(others)" : path, object.at("view"), number(object, "lookups"),
+               number(object, "hits"), number(object, "stale"), number(object, "renders"),
+               formatDuration(saved)});
+  }
+  table.print(std::cout, "  ");
+}
+
+void printObserved(const json& views) {
+  TextTable table({"OBSERVED VIEW", ">LOOKUPS", ">WOULD HIT", ">WOULD SAVE", ">DIFFERENT"});
+  for (const json& view : views) {
+    const json& counters = view.at("counters");
+    if (!counters.contains("observed_hits")) continue;
+    table.row({view.at("view"), number(view, "lookups"), number(counters, "observed_hits"),
+               formatDuration(view.value("observed_us", std::int64_t{0}) / 1000),
+               number(counters, "audit_mismatches")});
+  }
+  if (table.empty()) return;
+  std::cout << '\n';
+  table.print(std::cout);
+}
+
 void printEntries(const json& managers) {
   for (const json& manager : managers) {
     if (!manager.contains("entries") || manager.at("entries").at("paths").empty()) continue;
@@ -177,6 +205,8 @@ int statsCommand(const CommandLine& line) {
   printManagers(report->at("managers"));
   printServers(report->at("managers"));
   printViews(report->at("views"));
+  printObserved(report->at("views"));
+  printObjects(report->at("objects"));
   printPublished(report->at("processes"));
   printEntries(report->at("managers"));
   std::cout << std::flush;

@@ -41,10 +41,18 @@ json* findAlike(json& list, const json& wanted, std::span<const char* const> nam
   return nullptr;
 }
 
+void keepMostAsked(json& objects, std::size_t limit) {
+  std::stable_sort(objects.begin(), objects.end(), [](const json& a, const json& b) {
+    return a.at("lookups").get<std::uint64_t>() > b.at("lookups").get<std::uint64_t>();
+  });
+  if (objects.size() > limit)
+    objects.erase(objects.begin() + static_cast<std::ptrdiff_t>(limit), objects.end());
+}
+
 void addCounters(json& into, const json& from) {
   addNumbers(into["counters"], from.at("counters"));
-  for (const char* name : {"lookups", "hits", "saved_us"})
-    into[name] = into.at(name).get<std::uint64_t>() + from.at(name).get<std::uint64_t>();
+  for (const char* name : {"lookups", "hits", "saved_us", "observed_us"})
+    into[name] = into.value(name, std::uint64_t{0}) + from.value(name, std::uint64_t{0});
 }
 
 struct Weight {
@@ -165,7 +173,8 @@ json reportCounters(const Counters& counters) {
   return {{"counters", std::move(list)},
           {"lookups", counters.lookups()},
           {"hits", hits},
-          {"saved_us", counters.savedMicroseconds()}};
+          {"saved_us", counters.savedMicroseconds()},
+          {"observed_us", counters.observedMicroseconds()}};
 }
 
 json reportServer(const ServerReport& server) {
@@ -177,6 +186,22 @@ json reportServer(const ServerReport& server) {
   for (const auto& [name, number] : server.counted) report["counted"][name] = number;
   for (const auto& [name, text] : server.own) report["own"][name] = readable(text);
   return report;
+}
+
+json reportObjects(const ObjectStatistics& objects, const ReportQuery& query) {
+  json list = json::array();
+  objects.forEach(
+      [&](std::string_view path, std::string_view view, const ObjectCounters& counters) {
+        if (!path.empty() && !isAtOrBelow(path, query.under)) return;
+        json object = {{"path", path}, {"view", view}, {"lookups", counters.lookups()}};
+        for (std::size_t i = 0; i < ObjectCounters::kKinds; ++i) {
+          const auto kind = static_cast<ObjectCounters::Kind>(i);
+          object[std::string(objectKindName(kind))] = counters.total(kind);
+        }
+        list.push_back(std::move(object));
+      });
+  keepMostAsked(list, query.entries);
+  return list;
 }
 
 json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
@@ -211,6 +236,7 @@ json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
 json mergeReports(std::vector<json> reports, const ReportQuery& query) {
   constexpr std::array kManagerNames = {"path", "id", "type"};
   constexpr std::array kViewNames = {"view"};
+  constexpr std::array kObjectNames = {"path", "view"};
   json merged = std::move(reports.front());
   for (std::size_t i = 1; i < reports.size(); ++i) {
     for (json& process : reports[i].at("processes")) merged["processes"].push_back(process);
@@ -226,7 +252,14 @@ json mergeReports(std::vector<json> reports, const ReportQuery& query) {
       else
         merged["views"].push_back(std::move(view));
     }
+    for (json& object : reports[i]["objects"]) {
+      if (json* same = findAlike(merged["objects"], object, kObjectNames))
+        addNumbers(*same, object);
+      else
+        merged["objects"].push_back(std::move(object));
+    }
   }
+  keepMostAsked(merged["objects"], query.entries);
   return merged;
 }
 

@@ -7,17 +7,23 @@
 #include <utility>
 #include <vector>
 
+#include "larder/cache/object_statistics.h"
 #include "larder/cache/statistics.h"
 #include "larder/server/management.h"
 #include "larder/server/managers.h"
 
 namespace larder::server {
 
-/// {"counters": {"hit": 1, ...}, "lookups", "hits", "saved_us"}; what is 0 is left out of counters.
+/// {"counters": {"hit": 1, ...}, "lookups", "hits", "saved_us", "observed_us"}; what is 0 is left
+/// out of counters.
 [[nodiscard]] nlohmann::json reportCounters(const Counters& counters);
 
 /// One manager, with the entries it holds by path and view where it can list them.
 [[nodiscard]] nlohmann::json reportManager(const ManagerSet::Item& item, const ReportQuery& query);
+
+/// The views of objects that were looked up most.
+[[nodiscard]] nlohmann::json reportObjects(const ObjectStatistics& objects,
+                                           const ReportQuery& query);
 
 /// Counters are added; so are the numbers of managers that are not shared, whose entries are added
 /// by path and view. What a shared manager's store, or a server behind it, says of itself is taken

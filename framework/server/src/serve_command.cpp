@@ -42,6 +42,11 @@ json answerSupervisor(const json& question, ManagementBackend& backend) try {
                             .under = question.value("under", "/")};
     return {{"report", json::parse(backend.caches(query))}};
   }
+  if (what == "explain") {
+    const auto explained = backend.explain(question.at("url").get<std::string>());
+    if (!explained) return {{"error", explained.error().message}};
+    return {{"report", json::parse(*explained)}};
+  }
   if (what == "invalidate") {
     std::vector<Change> changes;
     for (const json& change : question.at("changes")) {

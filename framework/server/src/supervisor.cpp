@@ -136,7 +136,8 @@ class Supervisor::Impl final : public ManagementBackend {
       reports.push_back({{"site", config_.site_name},
                          {"processes", json::array()},
                          {"managers", json::array()},
-                         {"views", json::array()}});
+                         {"views", json::array()},
+                         {"objects", json::array()}});
     }
     json merged = mergeReports(std::move(reports), query);
     for (json& process : silent) merged["processes"].push_back(std::move(process));
@@ -155,6 +156,26 @@ class Supervisor::Impl final : public ManagementBackend {
     }
     ok = ok && workers.size() == options_.workers;
     return json{{"ok", ok}, {"workers", std::move(workers)}}.dump();
+  }
+
+  [[nodiscard]] Result<std::string> explain(std::string_view url) override {
+    const json question = {{"do", "explain"}, {"url", url}};
+    json processes = json::array();
+    std::string why = "no worker runs";
+    bool explained = false;
+    for (const auto& [number, channel] : channels()) {
+      auto answer = channel->ask(question, kReportPatience);
+      if (answer && answer->contains("report")) {
+        for (json& process : (*answer)["report"].at("processes"))
+          processes.push_back(std::move(process));
+        explained = true;
+        continue;
+      }
+      why = answer ? answer->value("error", std::string("not understood")) : answer.error().message;
+      processes.push_back({{"worker", number}, {"error", why}});
+    }
+    if (!explained) return Error{why};
+    return json{{"url", url}, {"processes", std::move(processes)}}.dump();
   }
 
   [[nodiscard]] Result<Receipt> invalidate(std::span<const Change> changes) override {

@@ -8,6 +8,7 @@
 #include "larder/cache/path.h"
 #include "larder/cache/scope.h"
 #include "page_call.h"
+#include "receipt.h"
 #include "route.h"
 
 namespace larder::site {
@@ -51,6 +52,7 @@ Site::Site(SiteOptions options, Store& store, State* state, Engine& engine)
       state_(state),
       engine_(engine),
       routes_(std::make_unique<RouteCache>()),
+      receipts_(std::make_unique<Receipts>(state)),
       configured_(std::make_shared<Configured>()) {}
 
 Site::~Site() = default;
@@ -355,8 +357,10 @@ bool Site::findRoute(Lookable& lookable) noexcept {
 bool Site::prepare(Lookable& lookable) {
   RequestState& state = lookable.state.emplace(lookable.request, state_);
   const Route& route = *lookable.route;
-  if (state.parse() != cache::ParamStatus::ok || state.needsSession(route.binding->inputs->known()))
+  if (state.parse() != cache::ParamStatus::ok ||
+      state.needsSession(route.binding->inputs->known()) || !observeFor(state)) {
     return false;
+  }
   lookable.call.emplace(*this, state, lookable.route, Document(), PageCall::formOverHttp(route));
   return true;
 }
@@ -464,7 +468,7 @@ void Site::serve(RequestState& state, Reply& reply, RequestMemo* first_look) {
   CallContext context(engine_.snapshots(), addMillis(now, options_.request_timeout));
   if (first_look != nullptr) context.startWith(std::move(*first_look));
   if (readsOnly(request.method())) {
-    const bool observed = engine_.ledger().observe();
+    const bool observed = engine_.ledger().observe() && observeFor(state);
     RoutePtr route = observed ? cachedRoute(path.full) : nullptr;
     if (!route) {
       // Its own snapshot: the page's is taken when it is rendered, if it has to be.
@@ -517,17 +521,39 @@ void Site::serveAction(RequestState& state, const Route& route, CallContext& con
   } catch (const HttpError& e) {
     page = errorPage(e.status, e.message);
   }
+  std::optional<Receipt> receipt;
   if (page.status < 400) {
     // RFC 9111, 4.4: what was stored for this address is over, also if the action did not say what
     // it changed.
     const Change change{route.named ? viewScope(route.action->name, route.path)
                                     : objectScope(route.path)};
-    if (const auto done = engine_.ledger().append({&change, 1}); !done) {
+    const auto done = engine_.ledger().append({&change, 1});
+    if (!done)
       throw std::runtime_error("the change could not be recorded: " + done.error().message);
-    }
+    receipt = Receipt{engine_.ledger().known().era, *done};
   }
   if (!action_context.setCookie().empty()) page.setHeader("Set-Cookie", action_context.setCookie());
+  if (receipt) page.headers.push_back({"Set-Cookie", receiptCookie(state, *receipt)});
   fillPage(reply, std::move(page), true);
+}
+
+std::string Site::receiptCookie(const RequestState& state, const Receipt& receipt) const {
+  std::string cookie(kReceiptCookie);
+  cookie.append("=").append(receipts_->issue(receipt, options_.clock->wall()));
+  cookie.append("; Path=/; HttpOnly; SameSite=Lax; Max-Age=");
+  cookie.append(std::to_string(Receipts::kLifetime / 1000));
+  if (state.request().secure()) cookie.append("; Secure");
+  return cookie;
+}
+
+// L21. A seq above the head is of a history that was taken back, and ignored.
+bool Site::observeFor(const RequestState& state) noexcept {
+  auto& ledger = engine_.ledger();
+  const auto text = state.cookies().first(kReceiptCookie);
+  if (!text) return true;
+  const auto receipt = receipts_->read(*text, options_.clock->wall());
+  const auto known = ledger.known();
+  return !receipt || receipt->era != known.era || receipt->seq <= known.as_of || ledger.observe();
 }
 
 void Site::fill(Reply& reply, Answer answer, const Route& route) const {

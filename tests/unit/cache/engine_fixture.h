@@ -183,7 +183,7 @@ class EngineWorld {
   std::string part(TestView& view, CallContext& context, Recorder& recorder,
                    const std::string& path = "/a") {
     TestCall call(view, path, {}, policy, &manager);
-    return engine.call(call, context, &recorder).entry->value.page()->body;
+    return std::string(engine.call(call, context, &recorder).entry->value.page()->body);
   }
   std::string body(TestView& view,
                    const std::map<std::string, std::string, std::less<>>& values = {},

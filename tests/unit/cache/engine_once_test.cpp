@@ -164,7 +164,7 @@ TEST_F(LeaseTest, ANestedCallDoesNotWaitForAnotherProcess) {
   TestView outer{"outer", {}};
   outer.code = [&](CallContext& c, Recorder& r, auto&) {
     TestCall call(inner, "/a", {}, policy, &shared);
-    return text(engine.call(call, c, &r).entry->value.page()->body);
+    return text(std::string(engine.call(call, c, &r).entry->value.page()->body));
   };
   leases.takeForGood(keyOf(inner), 1'000'000);
   const auto before = clock.monotonic();
@@ -446,6 +446,22 @@ TEST_F(GateTest, AThousandClientsOfOneColdKeyRenderOnce) {
   EXPECT_EQ(view.runs, 1);
   EXPECT_EQ(right, kClients);
   EXPECT_EQ(view.counters.total(Outcome::coalesced), kClients - 1);
+}
+
+TEST_F(GateTest, LedgerL16_NobodyWaitsForWhatMayNotBeStored) {
+  std::atomic<bool> go{false};
+  TestView view{"page", [&](auto&, Recorder& r, auto&) {
+                  r.refuse("of one visitor");
+                  while (view.runs == 2 && !go) std::this_thread::yield();
+                  return text("x");
+                }};
+  body(view);
+  std::thread slow([&] { EXPECT_EQ(body(view), "x"); });
+  while (view.runs < 2) std::this_thread::yield();
+  EXPECT_EQ(body(view), "x") << "while the other one renders";
+  go = true;
+  slow.join();
+  EXPECT_EQ(view.runs, 3);
 }
 
 }  // namespace

@@ -521,5 +521,31 @@ TEST_F(EngineTest, AFailingLeaderDoesNotHangOrFailItsFollowers) {
   EXPECT_EQ(served, 3);
 }
 
+TEST_F(EngineTest, Semantics13_WhatSaysNoStoreIsNotStored) {
+  TestView view{"page", [](auto&, auto&, auto&) -> Value {
+                  Page page;
+                  page.setHeader("Cache-Control", "private, no-store");
+                  return page;
+                }};
+  ask(view);
+  EXPECT_EQ(cache->size(), 0U);
+}
+
+TEST_F(EngineTest, Semantics13_AFailedRenderIsNotStored) {
+  TestView view{"page", [](auto&, auto&, auto&) -> Value { throw std::runtime_error("no"); }};
+  EXPECT_THROW(ask(view), std::runtime_error);
+  EXPECT_EQ(cache->size(), 0U);
+}
+
+TEST_F(EngineTest, LedgerL18_EnumeratingIsOneInputThatCoversAllOfItsKind) {
+  TestView view{"page", [](auto&, Recorder& r, auto&) {
+                  r.input("params");
+                  r.input("param:q");
+                  return text("x");
+                }};
+  ask(view);
+  EXPECT_EQ(view.inputs.known(), InputNames{"params"});
+}
+
 }  // namespace
 }  // namespace larder::testing

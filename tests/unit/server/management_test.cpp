@@ -19,6 +19,11 @@ class FakeBackend final : public ManagementBackend {
     return R"({"managers": []})";
   }
   [[nodiscard]] std::string health() override { return R"({"ok": true})"; }
+  [[nodiscard]] Result<std::string> explain(std::string_view url) override {
+    explained = url;
+    if (fails) return Error{"There is nothing at /x."};
+    return std::string(R"({"processes": []})");
+  }
   [[nodiscard]] Result<Receipt> invalidate(std::span<const Change> changes) override {
     if (fails) return Error{"the store is locked"};
     invalidated.assign(changes.begin(), changes.end());
@@ -26,6 +31,7 @@ class FakeBackend final : public ManagementBackend {
   }
   ReportQuery last_query;
   std::vector<Change> invalidated;
+  std::string explained;
   bool fails = false;
 };
 
@@ -58,6 +64,18 @@ class Management : public ::testing::Test {
   FakeBackend backend_;
   ManagementHandler handler_{backend_, kToken};
 };
+
+TEST_F(Management, ExplainsAnAddressGivenAsOneParameter) {
+  const auto get = [&](const std::string& target) {
+    return ask("GET " + target, kAuthorization).status;
+  };
+  EXPECT_EQ(get("/@@explain?url=/a%3Fpage%3D2%26q%3D"), 200);
+  EXPECT_EQ(backend_.explained, "/a?page=2&q=");
+  EXPECT_EQ(get("/@@explain"), 400);
+  EXPECT_EQ(get("/@@explain?url=/a&page=2"), 400);
+  backend_.fails = true;
+  EXPECT_EQ(get("/@@explain?url=/x"), 404);
+}
 
 TEST_F(Management, FaultA40_RefusesWithoutToken) {
   for (const char* line : {"GET /@@caches", "GET /@@health", "POST /@@invalidate", "GET /secret"})

@@ -23,6 +23,7 @@ int importCommand(const CommandLine& line);
 int userAddCommand(const CommandLine& line);
 int userListCommand(const CommandLine& line);
 int statsCommand(const CommandLine& line);
+int explainCommand(const CommandLine& line);
 int invalidateCommand(const CommandLine& line);
 
 }  // namespace larder::server

@@ -2,7 +2,8 @@
 //
 //   GET  /@@health
 //   GET  /@@caches?entries=1000&under=/handbook     managers, counters by view, entries by path
-//   POST /@@invalidate                              {"path": "/handbook/dpkg"}, see
+//   GET  /@@explain?url=/handbook?page=2            how this is cached, and why the last miss was
+//   one POST /@@invalidate                              {"path": "/handbook/dpkg"}, see
 //   parseInvalidation()
 //
 // Answers are JSON. Every request needs "Authorization: Bearer TOKEN" with the token of the data
@@ -43,6 +44,8 @@ class ManagementBackend {
   /// A JSON object.
   [[nodiscard]] virtual std::string caches(const ReportQuery& query) = 0;
   [[nodiscard]] virtual std::string health() = 0;
+  /// {"url", "processes": [...]}, of each process how it would answer a GET of this address.
+  [[nodiscard]] virtual Result<std::string> explain(std::string_view url) = 0;
   /// When it returns a receipt, no request that starts later is served what was invalidated.
   [[nodiscard]] virtual Result<Receipt> invalidate(std::span<const Change> changes) = 0;
 };

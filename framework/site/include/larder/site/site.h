@@ -54,7 +54,7 @@ struct SiteOptions {
   /// Derives etag, head lines and gzip of a page when it is made; `is_private`: of one visitor.
   std::function<void(Page&, bool is_private)> finish;
   Millis request_timeout = 30'000;     ///< ms, for a whole tree of renders
-  Millis cache_timeout = 100;          ///< ms that explain() waits for a cache
+  Millis cache_timeout = 100;          ///< ms that a look-up of no render may take in all
   PagePublisher* publisher = nullptr;  ///< offered pages of views whose policy publishes
 };
 
@@ -111,6 +111,7 @@ struct Configured;
 struct Route;
 struct ViewMemory;
 class RequestState;
+class Receipts;
 class RouteCache;
 class PageCall;
 class DetachedCall;
@@ -172,6 +173,9 @@ class Site {
   void serveAction(RequestState& state, const Route& route, CallContext& context, Reply& reply);
   void authorise(RequestState& state, const std::string& permission, const Mount& mount,
                  std::string_view path);
+  [[nodiscard]] std::string receiptCookie(const RequestState& state, const Receipt& receipt) const;
+  /// Sees to it that what the visitor's receipt names is known here.
+  [[nodiscard]] bool observeFor(const RequestState& state) noexcept;
   void fill(Reply& reply, Answer answer, const Route& route) const;
   void offer(const RequestView& request, std::string_view full_path, const Route& route,
              const Reply& reply) const noexcept;
@@ -185,6 +189,7 @@ class Site {
   State* state_;
   Engine& engine_;
   std::unique_ptr<RouteCache> routes_;
+  std::unique_ptr<const Receipts> receipts_;
   mutable std::mutex configured_mutex_;
   std::shared_ptr<const Configured> configured_;
   std::atomic<std::uint64_t> config_number_{0};
