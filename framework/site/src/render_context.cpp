@@ -204,7 +204,7 @@ Value RequestContext::callRoute(std::string_view path, std::string_view view, Do
   checkTime();
   std::shared_ptr<const Route> route;
   try {
-    route = site_.resolve(path, view, "GET", snapshot());
+    route = site_.nestedRoute(path, view, snapshot());
   } catch (const HttpError&) {
     recorder_.object(path);  // it may be there one day
     throw std::runtime_error("there is no view '" + std::string(view) + "' of " +

@@ -333,6 +333,21 @@ Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
   return route;
 }
 
+Site::RoutePtr Site::nestedRoute(std::string_view path, std::string_view view,
+                                 ReadSnapshot& snapshot) {
+  std::string full(path);
+  full.append("/@@").append(view);
+  if (auto route = routes_->find(full);
+      route && route->config->number == config_number_.load(std::memory_order_acquire) &&
+      engine_.ledger().judge(route->stamp, route->scopes, snapshot.stamp().as_of) ==
+          Verdict::valid) {
+    return route;
+  }
+  auto route = resolve(path, view, "GET", snapshot);
+  routes_->put(full, route);
+  return route;
+}
+
 /// A request whose page may be looked up; stays where it was made.
 struct Site::Lookable {
   explicit Lookable(const RequestView& request_in) : request(request_in) {}

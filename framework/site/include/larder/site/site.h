@@ -156,6 +156,9 @@ class Site {
 
   [[nodiscard]] std::shared_ptr<const Configured> configured() const;
   [[nodiscard]] RoutePtr cachedRoute(std::string_view full_path) noexcept;
+  /// Of a call within a render: as the render's snapshot sees it (L7).
+  [[nodiscard]] RoutePtr nestedRoute(std::string_view path, std::string_view view,
+                                     ReadSnapshot& snapshot);
   /// Reads what it needs from the snapshot; throws HttpError 404 or 405.
   [[nodiscard]] RoutePtr resolve(std::string_view object_path, std::string_view view,
                                  std::string_view method, ReadSnapshot& snapshot);
