@@ -23,6 +23,12 @@ Lookup noTime() noexcept {
   return {.status = Status::error, .entry = {}, .reason = Reason::timeout};
 }
 
+/// One render's result, wherever it was kept.
+bool isSame(const CacheEntry& a, const CacheEntry& b) noexcept {
+  return a.stamp.as_of == b.stamp.as_of && a.stamp.era == b.stamp.era &&
+         a.created_wall == b.created_wall;
+}
+
 }  // namespace
 
 TieredManager::TieredManager(Host& host, const Settings& settings)
@@ -33,16 +39,30 @@ TieredManager::TieredManager(Host& host, const Settings& settings)
 void TieredManager::take(const CacheKey& key, Lookup& far, Deadline deadline) noexcept {
   if (far.status == Status::error) far_errors_.fetch_add(1, std::memory_order_relaxed);
   if (far.status != Status::hit) return;
+  far.near = false;
   if (near_->put(key, far.entry.share(), deadline).ok)
     promoted_.fetch_add(1, std::memory_order_relaxed);
 }
 
 Lookup TieredManager::get(const CacheKey& key, Deadline deadline) noexcept {
   Lookup found = near_->get(key, deadline);
-  if (found.status == Status::hit) return found;
+  if (found.status == Status::hit) {
+    found.near = true;
+    return found;
+  }
   if (!hasTime(deadline)) return noTime();
   Lookup far = far_->get(key, deadline);
   take(key, far, deadline);
+  return far;
+}
+
+Lookup TieredManager::getBehind(const CacheKey& key, const CacheEntry& over,
+                                Deadline deadline) noexcept {
+  if (!hasTime(deadline)) return noTime();
+  Lookup far = far_->get(key, deadline);
+  if (far.status == Status::hit && isSame(over, *far.entry)) return {};
+  take(key, far, deadline);
+  if (far.status == Status::hit) replaced_.fetch_add(1, std::memory_order_relaxed);
   return far;
 }
 
@@ -53,7 +73,8 @@ void TieredManager::getMany(std::span<const CacheKey> keys, std::span<Lookup> ou
   std::vector<std::size_t> places;
   std::vector<CacheKey> rest;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (out[i].status == Status::hit) continue;
+    out[i].near = out[i].status == Status::hit;
+    if (out[i].near) continue;
     if (!has_time) {
       out[i] = noTime();
       continue;
@@ -106,6 +127,7 @@ bool TieredManager::sweep(const Expendable& expendable, std::size_t budget) noex
 
 Stats TieredManager::stats() const noexcept {
   Stats stats = {{"promoted", promoted_.load(std::memory_order_relaxed)},
+                 {"replaced", replaced_.load(std::memory_order_relaxed)},
                  {"l2_errors", far_errors_.load(std::memory_order_relaxed)}};
   for (const auto& [name, number] : near_->stats()) stats.emplace_back("l1 " + name, number);
   for (const auto& [name, number] : far_->stats()) stats.emplace_back("l2 " + name, number);

@@ -3,7 +3,9 @@
 //
 // - A look-up asks the near one, then the far one, whose entry is kept in the near one: the same
 //   entry, with the same end.
-// - Validity is the ledger's, so the two need not agree.
+// - Validity is the ledger's, so the two need not agree. A hit of the near one says so
+// (Lookup::near),
+//   and whoever finds its entry over asks getBehind() for the far one's.
 // - Where the far one cannot be asked, hits of the near one stay hits, and its misses are errors.
 // - It does not block: without time to wait, nothing but the near one is asked.
 //
@@ -29,6 +31,8 @@ class TieredManager final : public Cache {
   Lookup get(const CacheKey& key, Deadline deadline) noexcept override;
   void getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
                Deadline deadline) noexcept override;
+  Lookup getBehind(const CacheKey& key, const CacheEntry& over,
+                   Deadline deadline) noexcept override;
   /// Ok if one of them has it.
   Stored put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept override;
   /// Ok if both are without it.
@@ -50,6 +54,7 @@ class TieredManager final : public Cache {
   const std::shared_ptr<Cache> near_;
   const std::shared_ptr<Cache> far_;
   std::atomic<std::uint64_t> promoted_{0};
+  std::atomic<std::uint64_t> replaced_{0};
   std::atomic<std::uint64_t> far_errors_{0};
 };
 

@@ -116,7 +116,16 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
   Lookup lookup = known ? std::move(*known) : cache.get(key, context.deadline());
   if (blocks && lookup.status == Status::error && lookup.reason == Reason::timeout)
     context.store_hangs_ = true;
+  const bool near = lookup.near;
   auto found = judged(target, std::move(lookup), limit);
+  // Another process may have stored a new one where this process has not looked.
+  if (near && found.use > Use::early) {
+    auto other = judged(target, cache.getBehind(key, *found.entry, context.deadline()), limit);
+    if (other.use < found.use) {
+      found.use = other.use;
+      found.entry = std::move(other.entry);
+    }
+  }
   found.landings = landings;
   return found;
 }
@@ -206,14 +215,15 @@ void Engine::tryHits(std::span<Look> looks, Deadline deadline) {
     asked.cache->getMany(asked.keys, lookups, deadline);
     for (Lookup& lookup : lookups) lookup.entry.makeDurable();
     for (const auto& [look, place] : asked.looks) {
-      const auto& [status, entry, reason] = lookups[place];
-      auto found =
-          judged(look->call->target(), {status, EntryRef(entry.share()), reason}, Ledger::kNoLimit);
+      const auto& [status, entry, reason, near] = lookups[place];
+      auto found = judged(look->call->target(), {status, EntryRef(entry.share()), reason, near},
+                          Ledger::kNoLimit);
       if (isServable(found.use)) {
         look->answer = serve(*look->call, found, nullptr);
       } else {
         look->memo->prefetched(asked.cache, asked.keys[place].digest,
-                               {status, std::move(found.entry), reason}, asked.landings[place]);
+                               {status, std::move(found.entry), reason, near},
+                               asked.landings[place]);
       }
     }
   }

@@ -97,6 +97,7 @@ TEST_F(TieredManagerTest, AHitOfTheNearOneAsksNobodyElse) {
   tiered->put(key("a"), entry("a"), soon());
   const Lookup lookup = tiered->get(key("a"), soon());
   EXPECT_EQ(lookup.status, Status::hit);
+  EXPECT_TRUE(lookup.near);
   EXPECT_EQ(far->gets, 0U);
 }
 
@@ -105,6 +106,7 @@ TEST_F(TieredManagerTest, AHitOfTheFarOneIsKeptNearWithTheSameEnd) {
   far->map.put(key("a"), stored, soon());
   const Lookup lookup = tiered->get(key("a"), soon());
   EXPECT_EQ(lookup.entry.get(), stored.get());
+  EXPECT_FALSE(lookup.near);
   const Lookup kept = near->map.get(key("a"), soon());
   ASSERT_EQ(kept.status, Status::hit);
   EXPECT_EQ(kept.entry->lifetime.end(), stored->lifetime.end());
@@ -141,6 +143,7 @@ TEST_F(TieredManagerTest, WithoutTimeOnlyTheNearOneIsAsked) {
   const Deadline now = clock.monotonic();
   EXPECT_EQ(tiered->get(key("a"), now).status, Status::hit);
   EXPECT_EQ(tiered->get(key("b"), now).status, Status::error);
+  EXPECT_EQ(tiered->getBehind(key("a"), *entry("a", 0), now).status, Status::error);
   const CacheKey keys[] = {key("a"), key("b")};
   Lookup found[2];
   tiered->getMany(keys, found, now);
@@ -157,6 +160,7 @@ TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
   Lookup found[3];
   tiered->getMany(keys, found, soon());
   EXPECT_EQ(found[0].status, Status::hit);
+  EXPECT_TRUE(found[0].near);
   EXPECT_EQ(found[1].status, Status::hit);
   EXPECT_EQ(found[2].status, Status::miss);
   EXPECT_EQ(far->round_trips, 1U);
@@ -164,6 +168,18 @@ TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
   EXPECT_TRUE(holds(*near, "b"));
   tiered->getMany(std::span(keys).first(2), std::span(found).first(2), soon());
   EXPECT_EQ(far->round_trips, 1U);
+}
+
+TEST_F(TieredManagerTest, BehindANearEntryIsOnlyWhatIsNotTheSame) {
+  tiered->put(key("a"), entry("a", 1), soon());
+  const Lookup over = tiered->get(key("a"), soon());
+  EXPECT_EQ(tiered->getBehind(key("a"), *over.entry, soon()).status, Status::miss);
+  far->map.put(key("a"), entry("a", 2), soon());
+  const Lookup newer = tiered->getBehind(key("a"), *over.entry, soon());
+  ASSERT_EQ(newer.status, Status::hit);
+  EXPECT_EQ(newer.entry->stamp.as_of, 2U);
+  EXPECT_EQ(near->map.get(key("a"), soon()).entry->stamp.as_of, 2U);
+  EXPECT_EQ(stat("replaced"), 1U);
 }
 
 TEST_F(TieredManagerTest, ASweepVisitsTheNearOneAndRemovesFromBoth) {
@@ -228,6 +244,30 @@ class TwoProcesses : public TieredManagerTest {
                            return testing::text(std::to_string(view.runs));
                          }};
 };
+
+TEST_F(TwoProcesses, Semantics20_AnEntryThatIsOverIsReplacedByTheOneOfAnotherProcess) {
+  askOf(one);
+  EXPECT_EQ(askOf(other).outcome, Outcome::hit) << "promoted";
+  change("obj:/a");
+  EXPECT_EQ(askOf(other).outcome, Outcome::miss_changed) << "from whatever level";
+  EXPECT_EQ(view.runs, 2);
+  const Answer answer = askOf(one);
+  EXPECT_EQ(answer.outcome, Outcome::hit);
+  EXPECT_EQ(answer.entry->value.page()->body, "2");
+  EXPECT_EQ(view.runs, 2);
+}
+
+TEST_F(TwoProcesses, AStaleEntryIsReplacedByAFreshOneOfAnotherProcess) {
+  policy.max_age = 1'000;
+  policy.stale_while_revalidate = 10'000;
+  askOf(one);
+  clock.advance(1'500);
+  EXPECT_EQ(askOf(other).outcome, Outcome::hit_stale);
+  executor.runAll();  // the refresh of the other process
+  EXPECT_EQ(view.runs, 2);
+  EXPECT_EQ(askOf(one).outcome, Outcome::hit);
+  EXPECT_EQ(executor.pending(), 0U) << "no refresh is due";
+}
 
 TEST_F(TwoProcesses, Semantics20_ALevelThatMissedTheChangeServesNothingOld) {
   askOf(one);

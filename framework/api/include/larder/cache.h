@@ -58,6 +58,8 @@ struct Lookup {
   Status status = Status::miss;
   EntryRef entry;  ///< set iff status is hit
   Reason reason = Reason::cold;
+  bool near =
+      false;  ///< a hit before a cache further away: Cache::getBehind() may know another one
 };
 
 struct Stored {
@@ -101,6 +103,15 @@ class Cache {
   }
   [[nodiscard]] virtual Stats stats() const noexcept = 0;
   [[nodiscard]] virtual Health health() const noexcept = 0;
+  /// Asked after a hit with Lookup::near whose entry, `over`, is not valid any more: what the cache
+  /// further away holds instead, if it is another one.
+  virtual Lookup getBehind(const CacheKey& key, const CacheEntry& over,
+                           Deadline deadline) noexcept {
+    (void)key;
+    (void)over;
+    (void)deadline;
+    return {};
+  }
 };
 
 /// Bytes kept alive by an owner of any kind.
