@@ -351,6 +351,20 @@ TEST_F(FaultMemcached, FaultA32_AHungServerIsAskedNoMoreAfterTwoTimeOutsAndUsedA
   expectCurrentPages();
 }
 
+TEST_F(FaultMemcached, Semantics27_APageOfManyPartsWaitsForAHungServerOnce) {
+  auto memcached = launch();
+  configureNotes({memcached.address()},
+                 "breaker_after = 1000\ntimeout = \"300ms\"\nprefetch = false\n");
+  publish(kMembers, "version-1");
+  const auto server = serve();
+  expectCurrentOverview();
+  const auto before = stat("errors_timeout");
+  memcached.pause();
+  expectCurrentOverview();
+  memcached.resume();
+  EXPECT_EQ(stat("errors_timeout") - before, 1U);
+}
+
 TEST_F(FaultMemcached, FaultA32_AHundredFlapsLeaveNoSocketsAndNoThreads) {
   auto memcached = launch();
   Relay relay(memcached.address());
