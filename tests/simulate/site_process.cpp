@@ -88,6 +88,7 @@ class SiteProcess::SimulatedCall final : public Call {
     target_.policy = &definition.policy;
     target_.manager = (definition.shared ? process.shared_ : process.ram_).get();
     target_.counters = &process.counters_;
+    target_.renders = process.gates_[view].get();
   }
   SimulatedCall(const SimulatedCall&) = delete;
   SimulatedCall& operator=(const SimulatedCall&) = delete;
@@ -138,6 +139,7 @@ Value SiteProcess::SimulatedCall::render(CallContext& context, Recorder& recorde
 }
 
 void SiteProcess::SimulatedCall::take(const Step& step, CallContext& context, Recorder& recorder) {
+  context.checkTime(process_.world_.clock);
   auto& snapshot = static_cast<DatedSnapshot&>(context.snapshot());
   auto& store = *snapshot.store;
   switch (step.kind) {
@@ -234,12 +236,13 @@ SiteProcess::SiteProcess(Surroundings& world, const std::string& folder, std::st
   shared_ = std::make_unique<CacheManager>(CacheManager::Identity{"/", "shared", "Faulty", false},
                                            Policy{}, entries, true, entries.get());
   for (std::size_t i = 0; i < views.size(); ++i) {
+    gates_.push_back(std::make_unique<RenderGate>());
     inputs_.push_back(std::make_unique<LearnedInputs>(
         joinInputs(known[i], views[i].declared),
         [this, i](const InputNames& names) { known_[i] = joinInputs(known_[i], names); }));
   }
   engine_ = std::make_unique<Engine>(store_->ledger(), *snapshots_, world.clock, *executor_,
-                                     EngineLog{}, Engine::Options{24, 64, &throwDice});
+                                     EngineLog{}, Engine::Options{24, 8, &throwDice, 500});
 }
 
 SiteProcess::~SiteProcess() = default;

@@ -77,6 +77,7 @@ class SiteProcess {
   std::unique_ptr<CacheManager> ram_;
   std::unique_ptr<CacheManager> shared_;
   std::vector<std::unique_ptr<LearnedInputs>> inputs_;
+  std::vector<std::unique_ptr<RenderGate>> gates_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<SimulatedExecutor> executor_;  // its tasks end before the engine that they are of
 };

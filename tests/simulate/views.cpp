@@ -20,7 +20,10 @@ Policy makePolicy(Random& random) {
   if (random.chance(200)) policy.audit = 0.05;
   if (random.chance(200)) policy.render_timeout = 100;
   if (random.chance(200)) policy.prefetch = false;
-  if (random.chance(200)) policy.soft_timeout = 20;
+  if (random.chance(400)) policy.soft_timeout = 10;
+  policy.lease = std::array<Millis, 3>{0, 2'000, 10'000}[random.below(3)];
+  policy.max_renders = std::array<std::size_t, 3>{1, 2, 64}[random.below(3)];
+  if (random.chance(20)) policy.mode = KeyMode::observe;
   return policy;
 }
 
@@ -124,7 +127,9 @@ class Judge {
     if (depth > 0 || answer_.outcome == Outcome::hit_stale) stale |= definition->mayBeStale();
     if (answer_.outcome == Outcome::hit || answer_.outcome == Outcome::coalesced) stale = false;
     timed &= !definition->shared;
-    if (timed && !rendered) age(*definition, time, depth);
+    // What is never served from a cache has no age.
+    const bool cached = definition->policy.mode != KeyMode::observe;
+    if (timed && cached && !rendered) age(*definition, time, depth);
     const auto scope = [&](const std::string& name) {
       invalidation(name, moment, stale, "what " + name + " covers");
     };
