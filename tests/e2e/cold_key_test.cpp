@@ -25,7 +25,8 @@ class ColdKey : public SiteTest {
   }
 
   /// Opens all connections and asks on each; the bodies that came, all at once.
-  std::multiset<std::string> askAll(const std::string& target) {
+  std::multiset<std::string> askAll(const std::string& target,
+                                    const std::function<void()>& meanwhile = {}) {
     std::vector<Poco::Net::StreamSocket> clients;
     const std::string request =
         "GET " + target + " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -34,6 +35,7 @@ class ColdKey : public SiteTest {
       clients.back().setReceiveTimeout(Poco::Timespan(20, 0));
     }
     for (auto& client : clients) client.sendBytes(request.data(), static_cast<int>(request.size()));
+    if (meanwhile) meanwhile();
     std::multiset<std::string> bodies;
     for (auto& client : clients) {
       std::string text;
@@ -61,6 +63,24 @@ TEST_F(ColdKey, AThousandClientsOfOneProcessGetOneRender) {
   const auto bodies = askAll("/chaos/p2/@@slow");
   EXPECT_EQ(bodies.size(), kClients);
   EXPECT_EQ(renders(bodies), 1U) << *bodies.begin() << *bodies.rbegin();
+}
+
+TEST_F(ColdKey, Semantics31_AThousandClientsOfTwoProcessesGetOneRender) {
+  const auto server = serve({"--processes", "2"});
+  ASSERT_EQ(httpAsk(port_, "POST", "/chaos/setup").status, 200);
+  learnInputs();
+  const auto bodies = askAll("/chaos/p2/@@slow");
+  EXPECT_EQ(bodies.size(), kClients);
+  EXPECT_EQ(renders(bodies), 1U) << *bodies.begin() << *bodies.rbegin();
+}
+
+TEST_F(ColdKey, Semantics31_TwoRendersAtMostWhenMemcachedDiesMeanwhile) {
+  const auto server = serve({"--processes", "2"});
+  ASSERT_EQ(httpAsk(port_, "POST", "/chaos/setup").status, 200);
+  learnInputs();
+  const auto bodies = askAll("/chaos/p2/@@slow", [&] { memcached_->kill(); });
+  EXPECT_EQ(bodies.size(), kClients);
+  EXPECT_LE(renders(bodies), 2U) << *bodies.begin() << *bodies.rbegin();
 }
 
 }  // namespace

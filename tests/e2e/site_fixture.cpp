@@ -142,7 +142,9 @@ void SiteTest::configureSite(const std::string& manager, const std::string& more
     startMemcached();
     ASSERT_TRUE(memcached_);
     // A busy machine is not the subject.
-    settings = "servers = [\"" + memcached_->address() + "\"]\ntimeout = \"2s\"\n";
+    settings = "servers = [\"" + memcached_->address() + "\"]
+timeout = \"2s\"
+";
   }
   if (manager == "TieredManager") {
     parts =

@@ -116,6 +116,10 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
   Lookup lookup = known ? std::move(*known) : cache.get(key, context.deadline());
   if (blocks && lookup.status == Status::error && lookup.reason == Reason::timeout)
     context.store_hangs_ = true;
+  if (lookup.status == Status::error) {
+    if (auto kept = stopgap_.find(key, clock_.monotonic()))
+      lookup = {Status::hit, EntryRef(std::move(kept)), Reason::none};
+  }
   const bool near = lookup.near;
   auto found = judged(target, std::move(lookup), limit);
   // Another process may have stored a new one where this process has not looked.

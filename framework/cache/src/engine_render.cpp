@@ -213,6 +213,7 @@ void Engine::put(const Target& target, CallContext& context, const CacheKey& key
   if (blocks && context.store_hangs_) {
     rendered.outcome = Outcome::refused_cache;
     rendered.detail = reasonName(Reason::timeout);
+    stopgap_.keep(rendered.entry, clock_.monotonic());
     return;
   }
   if (blocks && holdsNewer(target, key, rendered.entry->stamp, context)) {
@@ -224,6 +225,7 @@ void Engine::put(const Target& target, CallContext& context, const CacheKey& key
   if (stored.ok) return;
   rendered.outcome = Outcome::refused_cache;
   rendered.detail = reasonName(stored.reason);
+  if (isOutage(stored.reason)) stopgap_.keep(rendered.entry, clock_.monotonic());
   context.store_hangs_ |= blocks && stored.reason == Reason::timeout;
 }
 

@@ -52,6 +52,35 @@ class MapLeases final : public LeaseStore {
   std::unordered_map<Digest, Held, DigestHash> held_;
 };
 
+class OutageTest : public ::testing::Test, protected EngineWorld {};
+
+TEST_F(OutageTest, WhatTheStoreCannotTakeIsServedForAMomentAndJudgedLikeAnyEntry) {
+  int version = 1;
+  TestView view{"page", [&](auto&, Recorder& r, auto&) {
+                  r.object("/a");
+                  return text(std::to_string(version));
+                }};
+  cache->broken = true;
+  body(view);
+  body(view);
+  EXPECT_EQ(view.runs, 1);
+  version = 2;
+  change("obj:/a");
+  EXPECT_EQ(body(view), "2");
+  clock.advance(2'000);
+  body(view);
+  EXPECT_EQ(view.runs, 3) << "it is no cache";
+}
+
+TEST_F(OutageTest, ARefusedValueIsNotKept) {
+  TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
+  cache->broken = true;
+  cache->how = Reason::too_large;
+  body(view);
+  body(view);
+  EXPECT_EQ(view.runs, 2);
+}
+
 /// One thread: whoever waits moves the clock.
 class LeaseTest : public ::testing::Test, protected EngineWorld {
  protected:

@@ -33,6 +33,7 @@
 #include "larder/cache/recorder.h"
 #include "larder/cache/render_gate.h"
 #include "larder/cache/statistics.h"
+#include "larder/cache/stopgap.h"
 #include "larder/cache/trust.h"
 #include "larder/cache/variant_guard.h"
 #include "larder/clock.h"
@@ -310,6 +311,7 @@ class Engine {
   FlightTable flights_;
   Manifests manifests_{flights_};
   VariantGuard variants_;
+  Stopgap stopgap_;
   RenderGate renders_;
   MissLog misses_;
 };
