@@ -94,6 +94,8 @@ Answer Engine::renderAndStore(Call& call, CallContext& context, Recorder* parent
   if (landing) landing->deliver(rendered, clock_.monotonic());
   if (parent) {
     parent->merge(recorder);
+    if (target.trust && target.trust->lost())
+      parent->refuse("has a part that the audit found wrong");
     if (found.miss != Outcome::bypass) parent->limitMaxAge(freshFor(*rendered.entry));
   }
   if (store) noteMiss(found, key, wall, &rendered);

@@ -90,6 +90,18 @@ TEST_F(WatchTest, PastTheLimitOfMismatchesAViewIsNotCached) {
   EXPECT_NE(log.back().find("audit_mask"), std::string::npos) << log.back();
 }
 
+TEST_F(WatchTest, APageIsNotStoredWithAPartThatLostItsTrust) {
+  TestView part{"part", [](auto&, auto&, auto&) { return text("x"); }};
+  TestView page{"page", [&](CallContext& c, Recorder& r, auto&) {
+                  TestCall call(part, "/a", {}, policy, &manager);
+                  return engine.call(call, c, &r).entry->value;
+                }};
+  for (int i = 0; i < 3; ++i) (void)part.trust.audited(false, 0.1);
+  ASSERT_TRUE(part.trust.lost());
+  ask(page);
+  EXPECT_EQ(page.counters.total(Outcome::refused_render), 1U);
+}
+
 TEST_F(WatchTest, ALimitOfOneNeverStopsTheCaching) {
   policy.audit = 1;
   policy.audit_limit = 1;
