@@ -130,6 +130,12 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
       found.entry = std::move(other.entry);
     }
   }
+  // A part of another schema than the page's is of another moment, though no scope changed (L8).
+  if (found.entry && context.hasSnapshot() &&
+      found.entry->stamp.schema != context.snapshot_->stamp().schema) {
+    found.use = Use::none;
+    found.miss = Outcome::miss_history;
+  }
   found.landings = landings;
   return found;
 }

@@ -43,6 +43,7 @@ std::optional<Answer> Engine::accept(const Flight& flight, const Call& call, Cal
   buildKey(target, call.inputs(), flight.names, mine);
   if (mine.bytes() != entry.key() && !planted(Fault::l16_followers_values)) return std::nullopt;
   const bool nested = context.hasSnapshot();
+  if (nested && entry.stamp.schema != context.snapshot().stamp().schema) return std::nullopt;
   const auto verdict =
       ledger_.judge(entry, nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit);
   const bool new_enough = !nested && entry.stamp.as_of >= arrival &&

@@ -339,6 +339,7 @@ Site::RoutePtr Site::nestedRoute(std::string_view path, std::string_view view,
   full.append("/@@").append(view);
   if (auto route = routes_->find(full);
       route && route->config->number == config_number_.load(std::memory_order_acquire) &&
+      route->stamp.schema == snapshot.stamp().schema &&
       engine_.ledger().judge(route->stamp, route->scopes, snapshot.stamp().as_of) ==
           Verdict::valid) {
     return route;
