@@ -142,9 +142,7 @@ void SiteTest::configureSite(const std::string& manager, const std::string& more
     startMemcached();
     ASSERT_TRUE(memcached_);
     // A busy machine is not the subject.
-    settings = "servers = [\"" + memcached_->address() + "\"]
-timeout = \"2s\"
-";
+    settings = "servers = [\"" + memcached_->address() + "\"]\ntimeout = \"2s\"\n";
   }
   if (manager == "TieredManager") {
     parts =
