@@ -211,6 +211,15 @@ Engine::Found Engine::judged(const Target& target, Lookup&& lookup, std::uint64_
   return found;
 }
 
+// A part of another schema than its page's is of another moment, though no scope changed (L8).
+void Engine::refuseOtherSchema(CallContext& context, Found& found) noexcept {
+  if (!found.entry || !context.hasSnapshot() ||
+      found.entry->stamp.schema == context.snapshot_->stamp().schema)
+    return;
+  found.use = Use::none;
+  found.miss = Outcome::miss_history;
+}
+
 Millis Engine::freshFor(const CacheEntry& entry) const noexcept {
   const auto until = entry.lifetime.fresh_until;
   return until == kForever ? kForever : std::max<Millis>(until - clock_.monotonic(), 0);
@@ -318,6 +327,7 @@ Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
     const auto key = builder.key(target.partition);
     auto found =
         find(target, key, limit, context.deadline(), attempt == 0 ? &context.memo_ : nullptr);
+    refuseOtherSchema(context, found);
     if (isServable(found.use)) return serve(call, found, parent);
     if (attempt == 2) return renderAndStore(call, context, parent, key, found, nullptr);
     const auto joined = flights_.join(key.digest, context, clock_.monotonic(), found.landings);
@@ -326,6 +336,7 @@ Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
       Landing landing(flights_, key.digest, joined.flight);
       if (joined.look_again) {
         found = find(target, key, limit, context.deadline(), nullptr);
+        refuseOtherSchema(context, found);
         if (isServable(found.use)) return serve(call, found, parent);
       }
       return renderAndStore(call, context, parent, key, found, &landing);
@@ -351,6 +362,7 @@ std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallConte
   buildKey(target, call.inputs(), flight.names, mine);
   if (mine.bytes() != entry.key() && !planted(Fault::l16_followers_values)) return std::nullopt;
   const bool nested = context.hasSnapshot();
+  if (nested && entry.stamp.schema != context.snapshot().stamp().schema) return std::nullopt;
   const auto verdict =
       ledger_.judge(entry, nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit);
   const bool new_enough = !nested && entry.stamp.as_of >= arrival &&

@@ -172,6 +172,7 @@ class Engine {
   [[nodiscard]] Found judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
+  static void refuseOtherSchema(CallContext& context, Found& found) noexcept;
   [[nodiscard]] Millis freshFor(const CacheEntry& entry) const noexcept;
   [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent) noexcept;
   [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
