@@ -137,7 +137,6 @@ HazardRecord* detail::enlist() noexcept {
 void Retired::take(Retired& other) noexcept {
   std::copy_n(other.entries_.begin(), other.size_, entries_.begin());
   size_ = std::exchange(other.size_, 0);
-  bytes_ = std::exchange(other.bytes_, 0);
 }
 
 void Retired::reclaim() noexcept {
@@ -147,7 +146,6 @@ void Retired::reclaim() noexcept {
   wait(entries_.data(), kept);
   std::for_each_n(entries_.begin() + static_cast<std::ptrdiff_t>(kept), size_ - kept, free);
   size_ = 0;
-  bytes_ = 0;
 }
 
 bool processBarrier() noexcept {

@@ -72,7 +72,7 @@ inline HazardRecord* myRecord() noexcept {
 /// reference to each.
 class Retired {
  public:
-  static constexpr std::size_t kCapacity = 64;
+  static constexpr std::size_t kCapacity = 32;
 
   Retired() = default;
   Retired(const Retired&) = delete;
@@ -80,12 +80,8 @@ class Retired {
   ~Retired() { reclaim(); }
 
   /// Precondition: room() > 0.
-  void add(const CacheEntry* entry, std::size_t bytes) noexcept {
-    entries_[size_++] = entry;
-    bytes_ += bytes;
-  }
+  void add(const CacheEntry* entry) noexcept { entries_[size_++] = entry; }
   [[nodiscard]] std::size_t room() const noexcept { return kCapacity - size_; }
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   /// Takes over what the other holds. Precondition: empty.
   void take(Retired& other) noexcept;
   /// Frees what no thread has announced; the rest waits for a later call, of whatever object.
@@ -95,7 +91,6 @@ class Retired {
  private:
   std::array<const CacheEntry*, kCapacity> entries_;
   std::size_t size_ = 0;
-  std::size_t bytes_ = 0;
 };
 
 /// Makes all threads of the process pass a barrier; false when the kernel cannot.

@@ -28,7 +28,7 @@ constexpr std::size_t kRemovalsPerTurn = 16;
 constexpr NodeIndex kNodesPerTurn = 1024;
 /// Nodes that one task of the background sweep looks at.
 constexpr NodeIndex kNodesPerSlice = 16 * kNodesPerTurn;
-static_assert(2 * kRemovalsPerTurn < ram::Retired::kCapacity);
+static_assert(kRemovalsPerTurn < ram::Retired::kCapacity);
 
 /// Milliseconds of a tick, as a power of two: 32 bits last for 34 years.
 constexpr unsigned kTickBits = 8;
@@ -81,7 +81,8 @@ void freeUnread(std::unique_ptr<ram::Table> tables, Shard& shard) noexcept {
 }  // namespace
 
 /// One writer's hold of a shard. At its end the cache's totals are brought up to date, then the
-/// mutex is released, then what was removed is freed.
+/// mutex is released, then what was removed is freed: not later with more of it, since the
+/// allocator gives the memory of the entry before to the next one without a lock of its own.
 class RAMCache::Session {
  public:
   Session(RAMCache& cache, Shard& shard) noexcept
@@ -91,18 +92,13 @@ class RAMCache::Session {
   ~Session() {
     cache_.common_.bytes.fetch_add(bytes() - bytes_, std::memory_order_relaxed);
     cache_.common_.entries.fetch_add(entries() - entries_, std::memory_order_relaxed);
-    auto& retired = shard_.retired();
-    if (frees_now_ || retired.room() < 2 * kRemovalsPerTurn ||
-        retired.bytes() > cache_.max_retired_bytes_)
-      garbage_.take(retired);
+    garbage_.take(shard_.retired());
     auto tables = std::move(shard_.oldTables());
     lock_.unlock();
     garbage_.reclaim();
     freeUnread(std::move(tables), shard_);
   }
 
-  /// Frees what this session removes, and what earlier ones left, at its end.
-  void freeAtEnd() noexcept { frees_now_ = true; }
   /// With the changes of this session, which others do not see yet.
   [[nodiscard]] bool isOver() const noexcept {
     const auto& all = cache_.common_;
@@ -132,7 +128,6 @@ class RAMCache::Session {
   std::unique_lock<std::mutex> lock_;
   const std::size_t bytes_;
   const std::size_t entries_;
-  bool frees_now_ = false;
 };
 
 RAMCache::RAMCache(Host& host, const Settings& settings)
@@ -161,7 +156,6 @@ RAMCache::RAMCache(Host& host, const Settings& settings)
     throw std::invalid_argument("shards = " + std::to_string(shards) +
                                 " is no power of two from 1 to 256; 0 chooses a number");
   shard_mask_ = shards - 1;
-  max_retired_bytes_ = max_bytes_ / 64 / shards;
   tables_ = std::make_unique<ram::TableCell[]>(shards);
   for (std::size_t i = 0; i < shards; ++i) {
     shards_.push_back(std::make_unique<Shard>(common_, tables_[i]));
@@ -291,7 +285,6 @@ Stored RAMCache::clear(Deadline) noexcept {
     ram::NodePool removed;
     try {
       Session session(*this, *shard);
-      session.freeAtEnd();
       removed = shard->clear();
     } catch (const std::bad_alloc&) {
       return {false, Reason::full};
@@ -300,7 +293,7 @@ Stored RAMCache::clear(Deadline) noexcept {
     for (NodeIndex i = 0; i < removed.end(); ++i) {
       if (!removed[i].entry) continue;
       if (garbage.room() == 0) garbage.reclaim();
-      garbage.add(removed[i].entry, removed[i].weight);
+      garbage.add(removed[i].entry);
     }
   }
   return {true, Reason::none};
@@ -350,7 +343,6 @@ bool RAMCache::expireSome() noexcept {
   while (seen < kNodesPerSlice) {
     Shard& shard = *shards_[expire_at_.shard];
     Session session(*this, shard);
-    session.freeAtEnd();
     const auto end = shard.nodes().end();
     const auto stop = std::min(end, expire_at_.node + kNodesPerTurn);
     std::size_t removed = 0;
@@ -369,7 +361,6 @@ bool RAMCache::expireSome() noexcept {
 Stats RAMCache::stats() const noexcept {
   ram::WriteCounters writes;
   std::size_t index_bytes = 0;
-  std::size_t retired_bytes = 0;
   for (const auto& shard : shards_) {
     const std::lock_guard lock(shard->mutex);
     const auto& c = shard->counters();
@@ -380,7 +371,6 @@ Stats RAMCache::stats() const noexcept {
     writes.expired += c.expired;
     writes.erased += c.erased;
     index_bytes += shard->indexBytes();
-    retired_bytes += shard->retired().bytes();
   }
   const auto cold = reads_.sum(ReadCounters::cold);
   const auto expired = reads_.sum(ReadCounters::expired);
@@ -390,7 +380,6 @@ Stats RAMCache::stats() const noexcept {
       {"bytes", common_.bytes.load(std::memory_order_relaxed)},
       {"max_bytes", max_bytes_},
       {"index_bytes", index_bytes},
-      {"retired_bytes", retired_bytes},
       {"hits", reads_.sum(ReadCounters::hit)},
       {"misses", cold + expired + other_key},
       {"misses_cold", cold},

@@ -77,8 +77,6 @@ class RAMCache final : public Cache {
   std::size_t max_bytes_ = 0;
   std::size_t max_entries_ = 0;
   std::size_t max_entry_bytes_ = 0;
-  /// Bytes of removed entries that a shard may keep until it frees them together.
-  std::size_t max_retired_bytes_ = 0;
   ram::ReadCounters reads_;
 
   alignas(64) std::atomic<std::uint32_t> next_victim_{0};

@@ -26,7 +26,7 @@ Shard::~Shard() {
   for (NodeIndex i = 0; i < nodes_.end(); ++i) {
     if (!nodes_[i].entry) continue;
     if (retired_.room() == 0) retired_.reclaim();
-    retired_.add(nodes_[i].entry, nodes_[i].weight);
+    retired_.add(nodes_[i].entry);
   }
 }
 
@@ -49,7 +49,7 @@ Shard::Put Shard::put(Hash hash, EntryPtr& entry, std::uint32_t weight, std::uin
     }
     entry->uses.store(node.entry->uses.load(std::memory_order_relaxed), std::memory_order_relaxed);
     table_->replace(at.slot, entry.get());
-    retired_.add(node.entry, node.weight);
+    retired_.add(node.entry);
     shares_.add(node.entry->partition, -std::size_t{node.weight});
     const auto before = std::exchange(node.weight, weight);
     node.entry = entry.detach();
@@ -141,7 +141,7 @@ void Shard::publish(std::unique_ptr<Table> table) noexcept {
 void Shard::drop(std::size_t slot, NodeIndex index) noexcept {
   table_->erase(slot);
   const EntryNode& node = nodes_[index];
-  retired_.add(node.entry, node.weight);
+  retired_.add(node.entry);
   shares_.add(node.entry->partition, -std::size_t{node.weight});
   entry_bytes_ -= node.weight;
   nodes_.give(index);

@@ -7,6 +7,7 @@
 
 #include <list>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -29,7 +30,7 @@ class Engine {
   virtual ~Engine() = default;
   /// Looks up keys[requests[i]] for each i; returns the hits. Each engine has its loop, so that no
   /// virtual call is measured.
-  virtual std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) = 0;
+  virtual std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) = 0;
   virtual void put(std::string_view key) = 0;
 };
 
@@ -39,7 +40,7 @@ inline const volatile std::size_t kZero = 0;
 /// Each request waits for the answer to the one before, as in a server, where a system call lies
 /// between two hits; otherwise the processor would work on several at once.
 template <class Get>
-std::size_t countHits(const Keys& keys, const std::vector<std::uint32_t>& requests, Get&& get) {
+std::size_t countHits(const Keys& keys, std::span<const std::uint32_t> requests, Get&& get) {
   const std::size_t zero = kZero;
   std::size_t hits = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) hits += get(keys[requests[i + (hits & zero)]]);
@@ -49,7 +50,7 @@ std::size_t countHits(const Keys& keys, const std::vector<std::uint32_t>& reques
 class RamEngine final : public Engine {
  public:
   RamEngine(World& world, std::size_t max_size) : cache_(world.cache(max_size)) {}
-  std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) override {
+  std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) override {
     return countHits(keys, requests, [this](std::string_view key) {
       const auto found = cache_->get({key, digestOf(key), 0}, kForever);
       return std::size_t{found.status == Status::hit && found.entry->lifetime.fresh_until != 0};
@@ -91,7 +92,7 @@ class Floor final : public Engine {
     for (std::size_t i = 0; i < slots; ++i) index_[i] = held_[i % held_.size()].get();
     for (const auto& entry : held_) index_[entry->digest.low & mask_] = entry.get();
   }
-  std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) override {
+  std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) override {
     return countHits(keys, requests, [this](std::string_view key) {
       return std::size_t{index_[digestOf(key).low & mask_]->lifetime.fresh_until != 0};
     });
@@ -141,7 +142,7 @@ class MutexLru {
 class MutexEngine final : public Engine {
  public:
   explicit MutexEngine(std::size_t capacity) : lru_(capacity) {}
-  std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) override {
+  std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) override {
     return countHits(keys, requests, [this](std::string_view key) {
       return std::size_t{lru_.get(key) != nullptr};
     });
@@ -158,7 +159,7 @@ class ShardedEngine final : public Engine {
     for (std::size_t i = 0; i < kShards; ++i)
       shards_.push_back(std::make_unique<MutexLru>(capacity / kShards * 5 / 4));
   }
-  std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) override {
+  std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) override {
     return countHits(keys, requests, [this](std::string_view key) {
       return std::size_t{of(key).get(key) != nullptr};
     });
@@ -178,7 +179,7 @@ class PocoEngine final : public Engine {
  public:
   template <class... Arguments>
   explicit PocoEngine(Arguments... arguments) : cache_(arguments...) {}
-  std::size_t getAll(const Keys& keys, const std::vector<std::uint32_t>& requests) override {
+  std::size_t getAll(const Keys& keys, std::span<const std::uint32_t> requests) override {
     return countHits(keys, requests, [this](std::string_view key) {
       return std::size_t{!cache_.get(std::string(key)).isNull()};
     });

@@ -54,15 +54,18 @@ TEST_F(RamBound, OneLargeEntryPushesOutManySmallOnes) {
   EXPECT_TRUE(has("large"));
 }
 
-TEST_F(RamBound, RemovedEntriesThatWaitToBeFreedAreFew) {
-  constexpr std::size_t kLimit = 8 << 20;
-  open({{"max_size", std::int64_t{kLimit}}});
-  std::size_t most = 0;
-  for (int i = 0; i < 20'000; ++i) {
-    put("key " + std::to_string(i), 2'000);
-    most = std::max<std::size_t>(most, stat("retired_bytes"));
-  }
-  EXPECT_LE(most, kLimit / 64);
+TEST_F(RamBound, WhatIsRemovedIsFreedAtOnce) {
+  open({{"max_entries", std::int64_t{1}}});
+  std::weak_ptr<const void> replaced;
+  std::weak_ptr<const void> evicted;
+  std::weak_ptr<const void> erased;
+  put(entry("a", 100, &replaced));
+  put(entry("a", 100, &evicted));
+  EXPECT_TRUE(replaced.expired());
+  put(entry("b", 100, &erased));
+  EXPECT_TRUE(evicted.expired());
+  erase("b");
+  EXPECT_TRUE(erased.expired());
 }
 
 TEST_F(RamBound, EachPolicyKeepsWithinTheLimit) {
