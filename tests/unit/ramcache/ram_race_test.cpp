@@ -1,8 +1,7 @@
 // Threads do at random what a server does to a cache, and compare each answer with a model.
-// LARDER_RAM_RACE_SECONDS sets how long (default 1).
+// LARDER_RAM_RACE_SECONDS sets how long each test takes (default 1).
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <mutex>
 #include <optional>
 #include <random>
@@ -11,6 +10,7 @@
 
 #include "larder/cache/system_clock.h"
 #include "larder/cache/thread_pool.h"
+#include "larder/test/paths.h"
 #include "ram_cache_fixture.h"
 
 namespace larder::ram {
@@ -19,9 +19,8 @@ namespace {
 constexpr int kThreads = 8;
 constexpr int kKeysPerThread = 64;
 
-std::chrono::duration<double> duration() {
-  const char* seconds = std::getenv("LARDER_RAM_RACE_SECONDS");
-  return std::chrono::duration<double>(seconds ? std::atof(seconds) : 1.0);
+std::chrono::seconds duration() {
+  return std::chrono::seconds(test::countFrom("LARDER_RAM_RACE_SECONDS", 1));
 }
 
 std::string keyText(int owner, int number) {
@@ -57,13 +56,27 @@ class Managed {
   std::shared_ptr<RAMCache> cache_;
 };
 
+/// What everybody may expect of a key. Its owner writes `newest`, `erases` and kUncertain before it
+/// writes to the cache, the rest after that.
+struct Model {
+  static constexpr std::uint64_t kUncertain = ~std::uint64_t{0};
+
+  std::atomic<std::uint64_t> newest{0};
+  /// World::wipes_ended before the last store, which has ended; kUncertain if an erasure began
+  /// after it. A miss is allowed only if a wipe began after that.
+  std::atomic<std::uint64_t> stored_after{kUncertain};
+  std::atomic<std::uint64_t> erases{0};
+  /// Versions before this one have been replaced or erased for good.
+  std::atomic<std::uint64_t> oldest{1};
+};
+
 /// One thread: writes keys of its own, reads everybody's.
 class Actor {
  public:
   struct World {
     Managed& managed;
-    const Clock& clock;
     const bool evicts;
+    std::array<std::array<Model, kKeysPerThread>, kThreads> keys{};
     /// Clears and reconfigurations. What was stored before the last one ended may be gone.
     std::atomic<std::uint64_t> wipes_begun{0};
     std::atomic<std::uint64_t> wipes_ended{0};
@@ -74,27 +87,23 @@ class Actor {
 
   void run() {
     while (!world_.stop.load(std::memory_order_relaxed)) {
-      const auto wipes_ended = world_.wipes_ended.load();
-      const auto cache = world_.managed.get();
       const auto dice = random_() % 1000;
       if (dice < 250) {
-        store(*cache, wipes_ended);
+        store();
       } else if (dice < 300) {
-        remove(*cache);
+        remove();
       } else if (dice < 302) {
         ++world_.wipes_begun;
-        cache->clear(kNoDeadline);
+        world_.managed.get()->clear(kNoDeadline);
         ++world_.wipes_ended;
       } else if (dice < 303) {
         ++world_.wipes_begun;
         world_.managed.reconfigure();
         ++world_.wipes_ended;
       } else if (dice < 310) {
-        cache->sweep([](const CacheEntry& e) { return e.key().empty(); }, 40);
-      } else if (dice < 700) {
-        checkOwn(*cache);
+        world_.managed.get()->sweep([](const CacheEntry& e) { return e.key().empty(); }, 40);
       } else {
-        checkAny(*cache);
+        check(dice < 700 ? number_ : static_cast<int>(random_() % kThreads));
       }
       if (held_.size() > 20) held_.clear();
       ++operations_;
@@ -103,52 +112,58 @@ class Actor {
   [[nodiscard]] std::uint64_t operations() const { return operations_; }
 
  private:
-  struct Expected {
-    std::optional<std::uint64_t> version;
-    std::uint64_t wipes_ended = 0;
-  };
-
   int anyNumber() { return static_cast<int>(random_() % kKeysPerThread); }
+  Model& modelOf(int owner, int number) {
+    return world_.keys[static_cast<std::size_t>(owner)][static_cast<std::size_t>(number)];
+  }
 
-  void store(RAMCache& cache, std::uint64_t wipes_ended) {
+  void store() {
     const auto number = anyNumber();
     const auto key = keyText(number_, number);
+    auto& model = modelOf(number_, number);
+    const auto wipes_ended = world_.wipes_ended.load();
+    const auto cache = world_.managed.get();
+    model.newest = ++version_;
     auto made = CacheEntry::make(keyOf(key));
-    auto text = std::make_shared<std::string>(valueText(key, ++version_));
+    auto text = std::make_shared<std::string>(valueText(key, version_));
     const auto node = Node::ofText(*text);
     const auto size = text->size();
     made->value = Document(std::move(text), node, size);
     made->stamp.as_of = version_;
     made->cost_us = static_cast<std::uint32_t>(random_() % 10'000);
     made->lifetime = {0, kForever, kForever, kForever};
-    ASSERT_TRUE(cache.put(keyOf(key), EntryPtr(std::move(made)), kNoDeadline).ok);
-    expected_[static_cast<std::size_t>(number)] = {version_, wipes_ended};
+    ASSERT_TRUE(cache->put(keyOf(key), EntryPtr(std::move(made)), kNoDeadline).ok);
+    model.oldest = version_;
+    model.stored_after = wipes_ended;
   }
-  void remove(RAMCache& cache) {
+  void remove() {
     const auto number = anyNumber();
-    cache.erase(keyOf(keyText(number_, number)), kNoDeadline);
-    expected_[static_cast<std::size_t>(number)] = {};
+    auto& model = modelOf(number_, number);
+    ++model.erases;
+    model.stored_after = Model::kUncertain;
+    world_.managed.get()->erase(keyOf(keyText(number_, number)), kNoDeadline);
+    model.oldest = version_ + 1;
   }
-  void checkOwn(RAMCache& cache) {
+  /// A look-up may find what its owner stores or has stored last, nothing that was replaced or
+  /// erased before the look-up began.
+  void check(int owner) {
     const auto number = anyNumber();
-    const auto key = keyText(number_, number);
-    const auto& expected = expected_[static_cast<std::size_t>(number)];
-    auto found = cache.get(keyOf(key), kNoDeadline);
+    const auto key = keyText(owner, number);
+    const auto& model = modelOf(owner, number);
+    const auto oldest = model.oldest.load();
+    const auto erases = model.erases.load();
+    const auto stored_after = model.stored_after.load();
+    const auto cache = world_.managed.get();
+    auto found = cache->get(keyOf(key), kNoDeadline);
     if (found.status == Status::hit) {
-      ASSERT_TRUE(expected.version) << key << " was erased";
-      ASSERT_EQ(found.entry->value.document().root().text(), valueText(key, *expected.version));
-    } else if (expected.version && !world_.evicts) {
-      ASSERT_GT(world_.wipes_begun.load(), expected.wipes_ended) << key << " was lost";
+      const auto version = found.entry->stamp.as_of;
+      ASSERT_GE(version, oldest) << key << " was replaced or erased";
+      ASSERT_LE(version, model.newest.load()) << key << " was not stored yet";
+      ASSERT_EQ(found.entry->key(), key);
+      ASSERT_EQ(found.entry->value.document().root().text(), valueText(key, version));
+    } else if (!world_.evicts && stored_after != Model::kUncertain && erases == model.erases) {
+      ASSERT_GT(world_.wipes_begun.load(), stored_after) << key << " was lost";
     }
-    keep(std::move(found.entry));
-  }
-  void checkAny(RAMCache& cache) {
-    const auto key = keyText(static_cast<int>(random_() % kThreads), anyNumber());
-    auto found = cache.get(keyOf(key), kNoDeadline);
-    if (found.status != Status::hit) return;
-    ASSERT_EQ(found.entry->key(), key);
-    const auto version = found.entry->stamp.as_of;
-    ASSERT_EQ(found.entry->value.document().root().text(), valueText(key, version));
     keep(std::move(found.entry));
   }
   /// References that are held while much else happens, and looked at again.
@@ -165,7 +180,6 @@ class Actor {
   const int number_;
   std::minstd_rand random_;
   std::uint64_t version_ = 0;
-  std::array<Expected, kKeysPerThread> expected_;
   std::vector<EntryRef> held_;
   std::uint64_t operations_ = 0;
 };
@@ -177,7 +191,7 @@ void raceAgainstModel(const std::map<std::string, Settings::Value>& changes, boo
   auto all = changes;
   all.emplace("cleanup_interval", std::int64_t{1});
   Managed managed(host, ramSettings(all));
-  Actor::World world{managed, clock, evicts};
+  Actor::World world{managed, evicts};
   std::atomic<std::uint64_t> operations{0};
   {
     std::vector<std::jthread> threads;
