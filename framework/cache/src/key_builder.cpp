@@ -48,25 +48,29 @@ class Reader {
 
 }  // namespace
 
-void KeyBuilder::raw(const void* data, std::size_t size) {
-  if (size_ + size > capacity_) {
-    const auto bigger = std::max(2 * capacity_, size_ + size);
-    auto heap = std::make_unique_for_overwrite<char[]>(bigger);
-    std::memcpy(heap.get(), data_, size_);
-    heap_ = std::move(heap);
-    data_ = heap_.get();
-    capacity_ = bigger;
-  }
+// A key is a dozen small pieces: inline, they are a dozen stores.
+inline void KeyBuilder::raw(const void* data, std::size_t size) {
+  if (size_ + size > capacity_) [[unlikely]]
+    grow(size);
   if (size != 0) std::memcpy(data_ + size_, data, size);
   size_ += size;
 }
 
-void KeyBuilder::number(std::uint64_t value, std::size_t width) {
+void KeyBuilder::grow(std::size_t size) {
+  const auto bigger = std::max(2 * capacity_, size_ + size);
+  auto heap = std::make_unique_for_overwrite<char[]>(bigger);
+  std::memcpy(heap.get(), data_, size_);
+  heap_ = std::move(heap);
+  data_ = heap_.get();
+  capacity_ = bigger;
+}
+
+inline void KeyBuilder::number(std::uint64_t value, std::size_t width) {
   static_assert(std::endian::native == std::endian::little);
   raw(&value, width);
 }
 
-void KeyBuilder::sized(std::string_view text) {
+inline void KeyBuilder::sized(std::string_view text) {
   number(text.size(), 4);
   raw(text.data(), text.size());
 }

@@ -45,9 +45,12 @@ class KeyBuilder {
 
  private:
   static constexpr std::size_t kInline = 512;
-  void raw(const void* data, std::size_t size);
-  void number(std::uint64_t value, std::size_t width);
-  void sized(std::string_view text);
+  // The inline ones are used by key_builder.cpp alone.
+  inline void raw(const void* data, std::size_t size);
+  inline void number(std::uint64_t value, std::size_t width);
+  inline void sized(std::string_view text);
+  /// Room for so many bytes more.
+  void grow(std::size_t size);
   void typed(char type, std::string_view value);
   void encode(const Node& value);
 
