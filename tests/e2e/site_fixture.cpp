@@ -1,9 +1,13 @@
 #include "site_fixture.h"
 
+#include <sqlite3.h>
+
 #include <algorithm>
 #include <deque>
 #include <fstream>
 #include <iterator>
+
+#include "larder/cache/scope.h"
 
 namespace larder::e2e {
 
@@ -174,6 +178,38 @@ void SiteTest::seed() {
                  "' user add " + kLogin + " --role editor --password-stdin -c '" + conf_ + "'"});
   ASSERT_TRUE(added) << added.error().message;
   ASSERT_EQ(added->wait(), 0) << added->output();
+}
+
+std::vector<ScopeId> SiteTest::scopesOf(const std::string& target) {
+  const auto explained = manage("/@@explain?url=" + formEncoded(target));
+  std::vector<ScopeId> scopes;
+  const auto& entry = explained.at("processes").at(0).at("entry");
+  if (!entry.is_object()) ADD_FAILURE() << target << ": " << explained.dump();
+  for (const auto& name : entry.value("scopes", nlohmann::json::array()))
+    scopes.push_back(scopeId(name.get<std::string>()));
+  return scopes;
+}
+
+std::pair<std::set<ScopeId>, int> SiteTest::changesAfter(int count) {
+  std::pair<std::set<ScopeId>, int> changes{{}, 0};
+  sqlite3* database = nullptr;
+  sqlite3_stmt* rows = nullptr;
+  EXPECT_EQ(
+      sqlite3_open_v2(dir_.file("var/site.db").c_str(), &database, SQLITE_OPEN_READONLY, nullptr),
+      SQLITE_OK);
+  EXPECT_EQ(
+      sqlite3_prepare_v2(database, "SELECT scope FROM larder_log ORDER BY seq", -1, &rows, nullptr),
+      SQLITE_OK);
+  while (sqlite3_step(rows) == SQLITE_ROW) {
+    if (++changes.second <= count) continue;
+    std::vector<ScopeId> expanded;
+    expandChange(reinterpret_cast<const char*>(sqlite3_column_text(rows, 0)), expanded);
+    changes.first.insert(expanded.begin(), expanded.end());
+    changes.first.insert(scopeId("table:object"));  // each of these edits is one of objects
+  }
+  sqlite3_finalize(rows);
+  sqlite3_close(database);
+  return changes;
 }
 
 std::string SiteTest::uncachedConfiguration(std::uint16_t port) {

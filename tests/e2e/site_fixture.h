@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "installation.h"
+#include "larder/entry.h"
 #include "larder/testing/memcached_server.h"
 
 namespace larder::e2e {
@@ -59,6 +60,10 @@ class SiteTest : public server::Installation {
   /// Imports the content of the repository, and that of the folder LARDER_TEST_CONTENT if the
   /// environment names one, and makes the account.
   void seed();
+  /// What the entry that answers this target depends on, as `larder explain` tells it.
+  [[nodiscard]] std::vector<ScopeId> scopesOf(const std::string& target);
+  /// Of the ledger's log: the scopes of all changes, and how many changes there are.
+  [[nodiscard]] std::pair<std::set<ScopeId>, int> changesAfter(int count);
   /// Another configuration of the same site with no cache at all, on another port.
   [[nodiscard]] std::string uncachedConfiguration(std::uint16_t port);
   /// Every page reachable from the front page by links, without forms, in a fixed order.
