@@ -135,6 +135,7 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
       found.entry->stamp.schema != context.snapshot_->stamp().schema) {
     found.use = Use::none;
     found.miss = Outcome::miss_history;
+    found.entry = {};
   }
   found.landings = landings;
   return found;
@@ -185,7 +186,7 @@ std::optional<Answer> Engine::serveStale(const Target& target, const CallContext
   return answer;
 }
 
-std::optional<Answer> Engine::tryHit(const Call& call, Deadline deadline) noexcept {
+std::optional<Answer> Engine::tryHit(const Call& call, Deadline deadline) {
   const auto& target = call.target();
   if (!isCached(target) || target.policy->mode == KeyMode::observe) return std::nullopt;
   KeyBuilder key;
@@ -281,7 +282,7 @@ Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
       }
       return lead(call, context, parent, key, found, landing, arrival);
     }
-    if (auto answer = follow(*joined.flight, call, context, parent, arrival))
+    if (auto answer = follow(*joined.flight, call, context, parent, arrival, found))
       return std::move(*answer);
   }
 }

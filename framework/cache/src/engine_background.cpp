@@ -8,41 +8,44 @@ void Engine::refresh(const Call& call, const EntryPtr& entry) noexcept try {
   if (entry->refreshing.exchange(true, std::memory_order_relaxed)) return;
   std::shared_ptr<Call> later = call.detach();
   const bool posted = later && executor_.post([this, later, entry] {
+    bool stored = false;
     try {
-      refreshNow(*later);
-    } catch (...) {
-      // The stale value is served as long as it may; the next request tries again.
-      entry->refreshing.store(false, std::memory_order_relaxed);
+      stored = refreshNow(*later);
+    } catch (...) {  // the stale value is served as long as it may
     }
+    // The next request tries again.
+    if (!stored) entry->refreshing.store(false, std::memory_order_relaxed);
   });
   if (!posted) entry->refreshing.store(false, std::memory_order_relaxed);
 } catch (...) {
   entry->refreshing.store(false, std::memory_order_relaxed);
 }
 
-void Engine::refreshNow(Call& call) {
+bool Engine::refreshNow(Call& call) {
   const auto& target = call.target();
   const auto now = clock_.monotonic();
   CallContext context(snapshots_, addMillis(now, target.policy->render_timeout));
-  if (!ledger_.observe()) return;
+  if (!ledger_.observe()) return false;
   KeyBuilder builder;
   buildKey(target, call.inputs(), target.inputs->known(), builder);
   const auto key = builder.key(target.partition);
   const auto joined = flights_.join(key.digest, context, now, flights_.landings(key.digest));
-  if (!joined.flight) return;
+  if (!joined.flight) return false;
   if (!joined.leader) {
     flights_.leave(context);
-    return;
+    return false;
   }
   Landing landing(flights_, key.digest, joined.flight);
   Lease lease(context.store_hangs_);
   if (auto* leases = target.manager->leases();
       leases && target.policy->lease > 0 &&
       lease.take(*leases, key, target.policy->lease, context.deadline()) == Lease::Taken::busy)
-    return;  // another process is at it
+    return false;  // another process is at it
   count(target, Outcome::refreshes);
   Recorder recorder;
-  landing.deliver(render(call, context, recorder, key, {}), clock_.monotonic());
+  const auto rendered = render(call, context, recorder, key, {});
+  landing.deliver(rendered, clock_.monotonic());
+  return rendered.stored;
 }
 
 void Engine::audit(const Call& call, const EntryPtr& entry) noexcept try {
@@ -63,6 +66,8 @@ void Engine::auditNow(Call& call, const CacheEntry& entry) {
   Recorder recorder;
   const CacheKey key{entry.key(), entry.digest, entry.partition};
   const auto again = render(call, context, recorder, key, {.store = false});
+  // Somebody who has logged out since then sees another page.
+  if (again.entry->key() != entry.key()) return;
   compare(call.target(), entry, *again.entry);
 }
 

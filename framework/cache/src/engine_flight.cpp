@@ -8,25 +8,34 @@ namespace larder {
 
 Answer Engine::lead(Call& call, CallContext& context, Recorder* parent, const CacheKey& key,
                     Found& found, const std::shared_ptr<Landing>& landing, std::uint64_t arrival) {
-  Lease lease(context.store_hangs_);
-  if (auto answer = takeLease(lease, call, context, parent, key, found, *landing))
+  const auto lease = std::make_shared<Lease>(context.store_hangs_);
+  if (auto answer = takeLease(*lease, call, context, parent, key, found, *landing))
     return std::move(*answer);
   bool aside = false;
-  if (found.use == Use::if_error && call.target().policy->soft_timeout > 0 && !parent) {
-    if (auto answer = renderAside(call, context, found, landing, arrival, aside))
+  if (waitsSoftly(call.target(), found, parent)) {
+    if (auto answer = renderAside(call, context, found, landing, lease, arrival, aside))
       return std::move(*answer);
   }
   return renderAndStore(call, context, parent, key, found, true, aside ? nullptr : landing.get());
 }
 
 std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallContext& context,
-                                     Recorder* parent, std::uint64_t arrival) {
+                                     Recorder* parent, std::uint64_t arrival, Found& found) {
   // Half of what is left, so that there is time to render after waiting in vain.
+  const auto& target = call.target();
   const auto now = clock_.monotonic();
-  const auto wait = std::min(call.target().policy->render_timeout,
-                             std::max<Millis>(context.deadline() - now, 0) / 2);
+  auto wait =
+      std::min(target.policy->render_timeout, std::max<Millis>(context.deadline() - now, 0) / 2);
+  const bool softly = waitsSoftly(target, found, parent);
+  if (softly) wait = std::min(wait, target.policy->soft_timeout);
   const bool landed = flight.landed->wait(addMillis(now, wait));
   flights_.leave(context);
+  if (!landed && softly) {
+    count(target, Outcome::soft_timeouts);
+    auto stale = serveStale(target, context, found, parent);
+    if (stale) count(target, Outcome::hit_stale);
+    return stale;
+  }
   if (!landed) return std::nullopt;
   auto answer = accept(flight, call, context, parent, arrival);
   if (answer) count(call.target(), Outcome::coalesced);
@@ -110,12 +119,15 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
 // served meanwhile. Nothing: it cannot be had aside, or what there was is invalid by now.
 std::optional<Answer> Engine::renderAside(const Call& call, CallContext& context, Found& found,
                                           const std::shared_ptr<Landing>& landing,
+                                          const std::shared_ptr<Lease>& lease,
                                           std::uint64_t arrival, bool& aside) {
   const auto& target = call.target();
   std::shared_ptr<Call> later = call.detach();
   if (!later) return std::nullopt;
   flights_.handOver(landing->flight(), nullptr);
-  aside = executor_.post([this, later, landing] {
+  // Other processes wait as long as the render takes, whatever becomes of this request.
+  lease->outlive(addMillis(clock_.monotonic(), target.policy->render_timeout));
+  aside = executor_.post([this, later, landing, lease] {
     const auto& its = later->target();
     CallContext its_context(snapshots_, addMillis(clock_.monotonic(), its.policy->render_timeout));
     flights_.handOver(landing->flight(), &its_context);
@@ -143,6 +155,8 @@ std::optional<Answer> Engine::renderAside(const Call& call, CallContext& context
       answer->outcome = found.miss;
       return answer;
     }
+    // What was made may be given to nobody else: this visitor gets a render of his own.
+    if (!flight.failed) return std::nullopt;
   } else {
     count(target, Outcome::soft_timeouts);
   }

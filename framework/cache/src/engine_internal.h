@@ -17,7 +17,9 @@ class Engine::Landing {
   Landing& operator=(const Landing&) = delete;
   ~Landing() { fail(); }
   void fail() noexcept {
-    if (!std::exchange(landed_, true)) table_.land(key_, *flight_, 0);
+    if (std::exchange(landed_, true)) return;
+    flight_->failed = true;
+    table_.land(key_, *flight_, 0);
   }
   void deliver(const Rendered& rendered, Millis now) noexcept {
     constexpr Millis kDoNotWait = 2'000;

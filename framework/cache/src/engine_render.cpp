@@ -50,6 +50,26 @@ bool isEmpty(const Node& node) noexcept {
   }
 }
 
+bool containsIgnoringCase(std::string_view text, std::string_view lower) noexcept {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; };
+  return !std::ranges::search(text, lower, same).empty();
+}
+
+/// Why the page itself is not to be kept, alone or within another one (rule 13); empty if it may.
+std::string_view forbidsStoring(const Value& value) {
+  const auto page = value.page();
+  if (!page) return {};
+  for (const auto& header : page->headers) {
+    const auto is = [&header](std::string_view lower) {
+      return header.name.size() == lower.size() && containsIgnoringCase(header.name, lower);
+    };
+    if (is("set-cookie")) return "sets a cookie";
+    if (is("cache-control") && containsIgnoringCase(header.value, "no-store"))
+      return "says no-store";
+  }
+  return {};
+}
+
 std::string nameOf(const Target& target) {
   return std::string(target.path) + " " + std::string(target.view);
 }
@@ -96,7 +116,9 @@ Answer Engine::renderAndStore(Call& call, CallContext& context, Recorder* parent
     parent->merge(recorder);
     if (target.trust && target.trust->lost())
       parent->refuse("has a part that the audit found wrong");
-    if (found.miss != Outcome::bypass) parent->limitMaxAge(freshFor(*rendered.entry));
+    if (found.miss != Outcome::bypass) parent->limitByPart(freshFor(*rendered.entry));
+    if (const auto why = forbidsStoring(rendered.entry->value); !why.empty())
+      parent->refuse("has a part that " + std::string(why));
   }
   if (store) noteMiss(found, key, wall, &rendered);
   Answer answer;
@@ -248,20 +270,16 @@ Outcome Engine::storability(const Target& target, const CacheEntry& entry, const
     return outcome;
   };
   if (!recorder.refusal().empty()) return refused(Outcome::refused_render, recorder.refusal());
-  if (recorder.readClock() && recorder.maxAge() == kForever && recorder.until() == kForever)
+  if (recorder.readClockUnbounded())
     return refused(Outcome::refused_render, "read the clock without a max_age of its own");
   if (entry.lifetime.end() <= entry.lifetime.created)
     return refused(Outcome::refused_policy, "max_age is 0s");
   if (const auto page = entry.value.page()) {
     if (!isStorableStatus(page->status))
       return refused(Outcome::refused_policy, "its status is " + std::to_string(page->status));
-    if (page->header("Set-Cookie") && !target.policy->strip_set_cookie)
-      return refused(Outcome::refused_policy, "it sets a cookie");
-    if (const auto control = page->header("Cache-Control");
-        control && control->find("no-store") != std::string::npos) {
-      return refused(Outcome::refused_policy, "it says no-store");
-    }
   }
+  if (const auto why = forbidsStoring(entry.value); !why.empty())
+    return refused(Outcome::refused_policy, "it " + std::string(why));
   if (target.policy->mode != KeyMode::declared) return Outcome::stores;
   InputNames arguments;
   for (const auto& name : recorder.inputs()) {

@@ -13,9 +13,11 @@ FlightTable::Joined FlightTable::join(const Digest& key, CallContext& context, M
   }
   auto& flight = flights_[key];
   if (!flight) {
-    flight = std::make_shared<Flight>();
-    flight->landed = executor_.makeEvent();
-    flight->leader = &context;
+    // Whole before it is there: what throws leaves nothing to wait for.
+    auto fresh = std::make_shared<Flight>();
+    fresh->landed = executor_.makeEvent();
+    fresh->leader = &context;
+    flight = std::move(fresh);
     return {flight, true, landings(key) != seen};
   }
   // Waiting for a leader that waits, perhaps through others, for us would never end.

@@ -16,7 +16,7 @@ Lease::Taken Lease::take(LeaseStore& store, const CacheKey& key, Millis ttl,
   }
   const auto taken = store.lease(key, token_, ttl, deadline);
   if (!taken.ok) {
-    hopeless_ |= taken.reason == Reason::timeout;
+    if (hopeless_) *hopeless_ |= taken.reason == Reason::timeout;
     return taken.reason == Reason::exists ? Taken::busy : Taken::none;
   }
   store_ = &store;
@@ -27,7 +27,8 @@ Lease::Taken Lease::take(LeaseStore& store, const CacheKey& key, Millis ttl,
 
 // A store that cannot be told now lets the lease run out.
 void Lease::end() noexcept {
-  if (store_ && !hopeless_) store_->endLease({{}, key_, 0}, token_, deadline_);
+  const bool hopeless = hopeless_ ? *hopeless_ : own_;
+  if (store_ && !hopeless) store_->endLease({{}, key_, 0}, token_, deadline_);
   store_ = nullptr;
 }
 

@@ -30,7 +30,7 @@ std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
   if (known.status == Status::hit) {
     if (known.entry->key() != key.bytes) return std::nullopt;
     landings = item->landings;
-    return Lookup{Status::hit, EntryRef(known.entry.share()), Reason::none};
+    return Lookup{Status::hit, EntryRef(known.entry.share()), Reason::none, known.near};
   }
   // Whoever looks again wants to know whether somebody has stored it meanwhile.
   if (std::exchange(item->used, true)) return std::nullopt;

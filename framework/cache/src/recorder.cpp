@@ -48,10 +48,10 @@ void Recorder::merge(const Recorder& child) {
     if (!name.starts_with("arg:")) input(name);
   }
   for (const auto& name : child.scopes_) scope(name);
-  limitMaxAge(child.max_age_);
-  limitUntil(child.until_);
+  limitByPart(child.maxAge());
+  parts_until_ = std::min(parts_until_, child.until());
   private_ |= child.private_;
-  read_clock_ |= child.read_clock_;
+  read_clock_ |= child.readClockUnbounded();
   if (!child.refusal_.empty()) refuse(child.refusal_);
 }
 
@@ -60,7 +60,7 @@ void Recorder::merge(const CacheEntry& child, Millis remaining) {
     if (!name.starts_with("arg:")) input(name);
   }
   for (const auto& name : child.scopeNames()) scope(name);
-  limitMaxAge(remaining);
+  limitByPart(remaining);
   private_ |= child.is_private;
 }
 

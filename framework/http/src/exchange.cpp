@@ -50,18 +50,19 @@ void Exchange::runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcep
     attempts.push_back({exchange.request_, exchange.response_});
   }
   handler_.tryTogether(attempts);
-  // An exchange that is complete, or given back, may be gone at once.
+  // An exchange that is complete, or given back, may be gone at once. They go back last first, each
+  // to the head of the queue.
   Exchange* own = nullptr;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
+  for (std::size_t i = jobs.size(); i-- > 0;) {
     auto& exchange = static_cast<Exchange&>(*jobs[i]);
     exchange.finding_ = std::move(attempts[i].finding);
     if (attempts[i].answered) {
       exchange.complete();
-    } else if (own == nullptr) {
-      own = &exchange;
-    } else if (!pool.giveBack(exchange)) {
-      exchange.run();
+      continue;
     }
+    // The pool is stopping, so nobody waits for an answer any more.
+    if (own != nullptr && !pool.giveBack(*own)) own->complete();
+    own = &exchange;
   }
   if (own != nullptr) own->run();
 }

@@ -88,7 +88,6 @@ void Reactor::run() {
     finishExchanges();
     while (DeadlineNode* node = deadlines_.due(now_)) expire(*static_cast<Connection*>(node));
     if (accept_again_ <= now_) resumeAccepting();
-    if (std::exchange(gathering_, false)) workers_.wake();
     const Mode requested = requested_.load(std::memory_order_relaxed);
     if (requested != Mode::running) {
       if (mode_ == Mode::running) beginDraining();
@@ -99,6 +98,7 @@ void Reactor::run() {
       }
       if (open_.get() == 0) return;
     }
+    if (std::exchange(gathering_, false)) workers_.wake();
   }
 }
 
@@ -164,7 +164,8 @@ void Reactor::expire(Connection& c) {
       break;
     case DeadlineKind::queue:
       if (!workers_.withdraw(*c.exchange)) {
-        deadlines_.disarm(c);  // it runs: it takes as long as it takes
+        // It runs, and takes as long as it takes; if its worker gives it back, it waits again.
+        deadlines_.arm(c, DeadlineKind::queue, now_);
       } else {
         fillOverloaded(c.exchange->response());
         overloaded_.add();

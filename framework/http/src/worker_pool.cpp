@@ -29,6 +29,7 @@ WorkerPool::~WorkerPool() {
 }
 
 bool WorkerPool::submit(Job& job) {
+  bool gathers = false;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ || queued_ >= limit_) return false;
@@ -38,8 +39,9 @@ bool WorkerPool::submit(Job& job) {
     last_ = &job;
     job.queued_ = true;
     ++queued_;
+    gathers = job.gathers_;  // from here on the job may be done and gone at any time
   }
-  if (!job.gathers_) ready_.notify_one();
+  if (!gathers) ready_.notify_one();
   return true;
 }
 

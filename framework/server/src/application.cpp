@@ -321,19 +321,29 @@ class Application::Impl final : public ManagementBackend {
   /// Rule 41: what `larder config set` wrote holds in every process within a second or two.
   void noticeChangedSettings() {
     const std::uint64_t version = state_->version();
-    if (version == state_version_) return;
-    state_version_ = version;
+    if (version == state_version_ || ticks_ < retry_settings_) return;
     const std::lock_guard lock(configure_mutex_);
-    if (options_.settings_changed && runningSettings(*state_) != configured_config_.changes)
+    if (runningSettings(*state_) == configured_config_.changes) {
+      state_version_ = version;
+    } else if (options_.settings_changed) {
+      // Seen again if that fails, for a file that is wrong at the moment; not each second.
+      constexpr std::uint64_t kTicksBetweenTries = 10;
+      retry_settings_ = ticks_ + kTicksBetweenTries;
       options_.settings_changed();
+    }
   }
 
   void tick() {
     site_->maintain();
     warm_start_.tick();
-    refreshApps();
-    noticeChangedSettings();
-    if (++ticks_ % 60 == 0) state_->maintain();
+    ++ticks_;
+    try {
+      refreshApps();
+      noticeChangedSettings();
+      if (ticks_ % 60 == 0) state_->maintain();
+    } catch (const std::exception& e) {  // the next tick tries again
+      log_.write(LogLevel::warning, e.what());
+    }
     executor_.postAt(clock_.monotonic() + kTick, [this] { tick(); });
   }
 
@@ -377,6 +387,7 @@ class Application::Impl final : public ManagementBackend {
   std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<http::Server> server_;
   std::uint64_t state_version_ = 0;
+  std::uint64_t retry_settings_ = 0;  ///< tick before which changed settings are not looked at
   std::uint64_t ticks_ = 0;
 };
 

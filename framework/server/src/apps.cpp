@@ -24,11 +24,20 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return hash64(std::to_string(a) + ':' + std::to_string(b));
 }
 
-/// Over the code of all apps.
+/// Over the code of all apps, and who may see what where.
 std::uint64_t codeRevision(const std::vector<site::AppDefinition>& apps) {
   std::uint64_t revision = 0;
-  for (const site::AppDefinition& app : apps)
-    for (const site::ViewDefinition& view : app.views) revision = mix(revision, view.revision);
+  const auto add = [&revision](std::string_view text) { revision = mix(revision, hash64(text)); };
+  for (const site::AppDefinition& app : apps) {
+    for (const site::ViewDefinition& view : app.views) {
+      revision = mix(revision, view.revision);
+      add(view.permission);  // what was open to all must not be found once it is not
+    }
+    for (const site::RouteDefinition& route : app.routes)
+      for (const std::string* part : {&route.method, &route.pattern, &route.name}) add(*part);
+    for (const site::TypeDefinition& type : app.types)
+      for (const std::string* part : {&type.name, &type.default_view}) add(*part);
+  }
   return revision;
 }
 

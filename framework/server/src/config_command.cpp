@@ -94,9 +94,9 @@ int configSetCommand(const CommandLine& line) {
   if (key == "site.data")
     return cannotStart("site.data says where changes are kept: change it in the file");
   return withState(line, [&](const Config& config, site::State& state) {
-    std::vector<Override> all = line.overrides;
-    for (Override& change : runningSettings(state)) all.push_back(std::move(change));
+    std::vector<Override> all = runningSettings(state);
     all.push_back({key, value, "larder config set " + key});
+    all.insert(all.end(), line.overrides.begin(), line.overrides.end());
     const auto checked = loadConfig(config.file, all);
     if (!checked) return cannotStart(checked.error().message);
     if (const auto fit = checkManagers(*checked); !fit) return cannotStart(fit.error().message);

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "nginx_site.h"
@@ -45,8 +47,11 @@ bool canBeLost(const HeaderView& header) noexcept {
     return std::ranges::equal(a, b, [](char x, char y) { return (x | 0x20) == (y | 0x20); });
   };
   if (same(header.name, "Content-Type")) return true;
-  return same(header.name, "Cache-Control") && header.value.find("private") == std::string::npos &&
-         header.value.find("no-") == std::string::npos;
+  if (!same(header.name, "Cache-Control")) return false;
+  std::string value(header.value);
+  std::ranges::transform(value, value.begin(), [](char c) { return static_cast<char>(c | 0x20); });
+  return value.find("private") == std::string::npos && value.find("no-") == std::string::npos &&
+         value.find("age=0") == std::string::npos;
 }
 
 }  // namespace
@@ -60,15 +65,22 @@ std::string_view publicationName(Publication publication) noexcept {
 class NginxPublisher::Owner {
  public:
   explicit Owner(const std::filesystem::path& data)
-      : file_(::open((data / "nginx.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {}
+      : file_(::open((data / "nginx.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)) {
+    if (file_ < 0)
+      throw std::runtime_error((data / "nginx.lock").string() +
+                               " cannot be opened, so nothing is published for nginx: make it "
+                               "belong to the user that the server runs as");
+  }
   Owner(const Owner&) = delete;
   Owner& operator=(const Owner&) = delete;
-  ~Owner() {
-    if (file_ >= 0) ::close(file_);
-  }
+  ~Owner() { ::close(file_); }
   [[nodiscard]] bool hold() noexcept {
-    if (!held_ && file_ >= 0) held_ = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
+    if (!held_) held_ = ::flock(file_, LOCK_EX | LOCK_NB) == 0;
     return held_;
+  }
+  /// For another process, which reaches memcached.
+  void yield() noexcept {
+    if (std::exchange(held_, false)) ::flock(file_, LOCK_UN);
   }
 
  private:
@@ -206,6 +218,7 @@ Millis NginxPublisher::step() noexcept try {
   link_.check();
   if (!link_.connected() && !reconnect(now)) {
     add(Publication::unreachable, batch.size());
+    if (owner_) owner_->yield();
     return std::max<Millis>(connect_at_ - now, 1);
   }
   if (!owner_) owner_ = std::make_unique<Owner>(lent_.data);
@@ -237,7 +250,6 @@ void NginxPublisher::withdraw() {
   const bool all =
       version != judged_version_ || revision != judged_revision_ || now >= judge_all_at_;
   if (all) {
-    lent_.state.forgetExpired(link_.now() - kMargin);
     judge_all_at_ = now + kAll;
     judged_id_ = 0;
     judged_version_ = 0;  // until this round is complete
@@ -250,6 +262,8 @@ void NginxPublisher::withdraw() {
   }
   judged_version_ = version;
   judged_revision_ = revision;
+  // After the deletes: whoever else writes may keep it waiting.
+  if (all) lent_.state.forgetExpired(link_.now() - kMargin);
   if (cursor_ == seq) return;
   lent_.state.put(kSpace, kCursor, std::to_string(seq));
   cursor_ = seq;

@@ -35,8 +35,8 @@ Result<Config> loadEffectiveConfig(const std::string& file, std::span<const Over
     return Error{e.what()};
   }
   if (changes.empty()) return config;
-  std::vector<Override> all(overrides.begin(), overrides.end());
-  all.insert(all.end(), changes.begin(), changes.end());
+  std::vector<Override> all = changes;
+  all.insert(all.end(), overrides.begin(), overrides.end());
   config = loadConfig(file, all);
   if (config) config->changes = std::move(changes);
   return config;

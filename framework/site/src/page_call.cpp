@@ -1,5 +1,7 @@
 #include "page_call.h"
 
+#include <algorithm>
+
 #include "larder/site/json.h"
 #include "render_context.h"
 
@@ -84,6 +86,13 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
   const auto made = value.page();
   if (!made || !made->head.empty() || !site_.options().finish) return value;
   Page page = made->copy();
+  // Before the head is made, which hits repeat.
+  if (target_.policy->strip_set_cookie) {
+    std::erase_if(page.headers, [](const Header& header) {
+      constexpr std::string_view kName = "set-cookie";
+      return std::ranges::equal(header.name, kName, [](char a, char b) { return (a | 0x20) == b; });
+    });
+  }
   page.last_modified = site_.options().clock->wall();
   site_.options().finish(page, recorder.isPrivate());
   return page;

@@ -120,6 +120,23 @@ TEST_F(Serve, ReloadSaysWhatNeedsARestart) {
   EXPECT_TRUE(server.waitForOutput("store.keep_log takes effect after a restart"));
 }
 
+TEST_F(Serve, Semantics13_AStrippedCookieIsNeitherStoredNorReplayed) {
+  dir_.write("app/app.toml",
+             "[[route]]\npattern = \"/x\"\nview = \"x\"\n"
+             "[[view]]\nname = \"x\"\nkind = \"script\"\nfile = \"x.lua\"\n");
+  dir_.write("app/x.lua",
+             "return {status = 200, headers = {['Set-Cookie'] = 'token=of-one-visitor'}, body = 'text'}\n");
+  configure(std::string(kFast) + "[[app]]\nmount = \"/a\"\nfolder = \"" + dir_.file("app") +
+            "\"\n[[rule]]\npath = \"/a/**\"\nstrip_set_cookie = true\n");
+  const testing::Process server = serve();
+  for (const char* outcome : {"fwd=uri-miss; stored", "hit"}) {
+    const HttpAnswer answer = httpAsk(port_, "GET", "/a/x");
+    EXPECT_NE(answer.head.find(outcome), std::string::npos) << answer.head;
+    EXPECT_EQ(answer.head.find("token="), std::string::npos) << answer.head;
+    EXPECT_EQ(answer.body, "text");
+  }
+}
+
 TEST_F(Serve, AccessLogHoldsOneLineARequest) {
   testing::Process server = serve({"-D", "log.access=" + dir_.file("access.log")});
   EXPECT_EQ(httpAsk(port_, "GET", "/a%0Ab?x=\"").status, 404);

@@ -361,6 +361,62 @@ TEST_F(EngineTest, LedgerL17_ClockWithoutABoundIsNotStoredWithOneItIs) {
   EXPECT_EQ(ask(view).outcome, Outcome::hit);
 }
 
+TEST_F(EngineTest, LedgerL17_APartsMaxAgeDoesNotBoundTheClockOfThePage) {
+  TestView part{"part", [&](auto&, auto&, auto&) { return text("part"); }};
+  TestView view{"page", [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
+                  recorder.input("now");
+                  TestCall call(part, "/part", inputs, policy, &manager);
+                  return engine.call(call, context, &recorder).entry->value;
+                }};
+  ask(view);
+  ask(view);
+  EXPECT_EQ(view.runs, 2);
+  EXPECT_EQ(part.runs, 1);
+}
+
+TEST_F(EngineTest, Semantics13_APageWithAPartThatMustNotBeKeptIsNotKept) {
+  for (const auto& [name, value] :
+       std::map<std::string, std::string>{{"Cache-Control", "No-Store"}, {"set-cookie", "a=b"}}) {
+    TestView part{"part " + name, [&](auto&, auto&, auto&) {
+                    Page page;
+                    page.setHeader(name, value);
+                    return Value(std::move(page));
+                  }};
+    TestView view{"page " + name,
+                  [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
+                    TestCall call(part, "/part", inputs, policy, &manager);
+                    (void)engine.call(call, context, &recorder);
+                    return text("page");
+                  }};
+    ask(view);
+    ask(view);
+    EXPECT_EQ(view.runs, 2) << name;
+    EXPECT_EQ(cache->size(), 0U) << name;
+  }
+}
+
+TEST_F(EngineTest, Semantics09_ARefreshThatStoresNothingIsTriedAgain) {
+  policy.max_age = 100;
+  policy.stale_while_revalidate = 60'000;
+  bool storable = true;
+  TestView view{"page", [&](auto&, Recorder& recorder, auto&) {
+                  if (!storable) recorder.refuse("not now");
+                  return text("x");
+                }};
+  ask(view);
+  clock.advance(200);
+  storable = false;
+  EXPECT_EQ(ask(view).outcome, Outcome::hit_stale);
+  executor.runAll();
+  EXPECT_EQ(view.runs, 2);
+  clock.advance(5'000);  // a result that may not be stored is not waited for, for some seconds
+  storable = true;
+  EXPECT_EQ(ask(view).outcome, Outcome::hit_stale);
+  executor.runAll();
+  EXPECT_EQ(view.runs, 3);
+  EXPECT_EQ(ask(view).outcome, Outcome::hit);
+}
+
 TEST_F(EngineTest, LedgerL17_ADateFilterCapsTheEntryAtTheNextBoundary) {
   TestView view{"page", [&](auto&, Recorder& r, auto&) {
                   r.limitUntil(clock.wall() + 500);

@@ -167,7 +167,7 @@ class Engine {
   /// The answer if it is in the cache and may be served right now, else nothing; never renders,
   /// never waits for another render. With a manager that does not block it does not block either.
   /// The ledger must have been observed.
-  [[nodiscard]] std::optional<Answer> tryHit(const Call& call, Deadline deadline) noexcept;
+  [[nodiscard]] std::optional<Answer> tryHit(const Call& call, Deadline deadline);
   /// One of several calls that are looked up together, each of a request of its own.
   struct Look {
     const Call* call = nullptr;
@@ -252,7 +252,7 @@ class Engine {
                             Found& found, const std::shared_ptr<Landing>& landing,
                             std::uint64_t arrival);
   [[nodiscard]] std::optional<Answer> follow(Flight& flight, const Call& call, CallContext& context,
-                                             Recorder* parent, std::uint64_t arrival);
+                                             Recorder* parent, std::uint64_t arrival, Found& found);
   [[nodiscard]] std::optional<Answer> accept(const Flight& flight, const Call& call,
                                              CallContext& context, Recorder* parent,
                                              std::uint64_t arrival);
@@ -263,7 +263,13 @@ class Engine {
   [[nodiscard]] std::optional<Answer> renderAside(const Call& call, CallContext& context,
                                                   Found& found,
                                                   const std::shared_ptr<Landing>& landing,
+                                                  const std::shared_ptr<Lease>& lease,
                                                   std::uint64_t arrival, bool& aside);
+  /// Something stale is there for a visitor who would wait longer than soft_timeout.
+  [[nodiscard]] static bool waitsSoftly(const Target& target, const Found& found,
+                                        const Recorder* parent) noexcept {
+    return found.use == Use::if_error && target.policy->soft_timeout > 0 && !parent;
+  }
 
   // Rendering: engine_render.cpp
   /// `found`: what the look-up gave, to serve if the render fails and to count the miss.
@@ -297,7 +303,8 @@ class Engine {
 
   // In the background: engine_background.cpp
   void refresh(const Call& call, const EntryPtr& entry) noexcept;
-  void refreshNow(Call& call);
+  /// Whether the new result was stored.
+  bool refreshNow(Call& call);
   void audit(const Call& call, const EntryPtr& entry) noexcept;
   void auditNow(Call& call, const CacheEntry& entry);
   void compare(const Target& target, const CacheEntry& stored, const CacheEntry& rendered);

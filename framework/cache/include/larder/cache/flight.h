@@ -23,6 +23,7 @@ struct Flight {
   std::unique_ptr<Event> landed;
   /// Null when the leader failed or its result may be given to nobody else.
   EntryPtr entry;
+  bool failed = false;            ///< the leader's render threw
   InputNames names;               ///< the inputs in the entry's key
   CallContext* leader = nullptr;  ///< guarded by the table
 };

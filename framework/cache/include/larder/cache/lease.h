@@ -29,7 +29,7 @@ class LeaseStore {
 /// time, which take() notes there, too. Used by one thread; the key's bytes are not kept.
 class Lease {
  public:
-  explicit Lease(bool& hopeless) noexcept : hopeless_(hopeless) {}
+  explicit Lease(bool& hopeless) noexcept : hopeless_(&hopeless) {}
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
   ~Lease() { end(); }
@@ -39,13 +39,20 @@ class Lease {
     busy,  ///< another process renders this key
     none,  ///< the store could not be asked
   };
+  /// It will end on another thread, after the request that took it, and until this time.
+  void outlive(Deadline deadline) noexcept {
+    own_ = hopeless_ ? *hopeless_ : own_;
+    hopeless_ = nullptr;
+    deadline_ = deadline;
+  }
   [[nodiscard]] Taken take(LeaseStore& store, const CacheKey& key, Millis ttl,
                            Deadline deadline) noexcept;
 
  private:
   void end() noexcept;
 
-  bool& hopeless_;
+  bool* hopeless_;  ///< the request's; null once the lease is on its own
+  bool own_ = false;
   LeaseStore* store_ = nullptr;
   Digest key_;
   Deadline deadline_ = 0;

@@ -40,6 +40,8 @@ class Recorder final : public ScopeSink {
   /// Fresh no longer than `limit` ms, and no longer than until the wall clock time `until`.
   void limitMaxAge(Millis limit) noexcept { max_age_ = limit < max_age_ ? limit : max_age_; }
   void limitUntil(Millis wall) noexcept { until_ = wall < until_ ? wall : until_; }
+  /// The same because of a part: it does not bound what the view itself read of the clock (L17).
+  void limitByPart(Millis limit) noexcept { parts_age_ = limit < parts_age_ ? limit : parts_age_; }
   /// The result was made of a stale part and must not be stored (L19).
   void usedStale() { refuse("made of a stale part"); }
 
@@ -52,8 +54,16 @@ class Recorder final : public ScopeSink {
   [[nodiscard]] const std::vector<std::string>& scopes() const noexcept { return scopes_; }
   [[nodiscard]] bool isPrivate() const noexcept { return private_; }
   [[nodiscard]] bool readClock() const noexcept { return read_clock_; }
-  [[nodiscard]] Millis maxAge() const noexcept { return max_age_; }
-  [[nodiscard]] Millis until() const noexcept { return until_; }
+  /// The clock was read by a view that sets no bound of its own.
+  [[nodiscard]] bool readClockUnbounded() const noexcept {
+    return read_clock_ && max_age_ == kForever && until_ == kForever;
+  }
+  [[nodiscard]] Millis maxAge() const noexcept {
+    return max_age_ < parts_age_ ? max_age_ : parts_age_;
+  }
+  [[nodiscard]] Millis until() const noexcept {
+    return until_ < parts_until_ ? until_ : parts_until_;
+  }
   /// Empty if the result may be stored as far as the render is concerned.
   [[nodiscard]] const std::string& refusal() const noexcept { return refusal_; }
 
@@ -63,6 +73,8 @@ class Recorder final : public ScopeSink {
   std::unordered_set<std::uint64_t> seen_;
   Millis max_age_ = kForever;
   Millis until_ = kForever;
+  Millis parts_age_ = kForever;
+  Millis parts_until_ = kForever;
   bool private_ = false;
   bool read_clock_ = false;
   std::string refusal_;
