@@ -125,7 +125,8 @@ TEST_F(Serve, Semantics13_AStrippedCookieIsNeitherStoredNorReplayed) {
              "[[route]]\npattern = \"/x\"\nview = \"x\"\n"
              "[[view]]\nname = \"x\"\nkind = \"script\"\nfile = \"x.lua\"\n");
   dir_.write("app/x.lua",
-             "return {status = 200, headers = {['Set-Cookie'] = 'token=of-one-visitor'}, body = 'text'}\n");
+             "return {status = 200, headers = {['Set-Cookie'] = 'token=of-one-visitor'}, body = "
+             "'text'}\n");
   configure(std::string(kFast) + "[[app]]\nmount = \"/a\"\nfolder = \"" + dir_.file("app") +
             "\"\n[[rule]]\npath = \"/a/**\"\nstrip_set_cookie = true\n");
   const testing::Process server = serve();
