@@ -96,7 +96,7 @@ Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint
 Engine::Found Engine::judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept {
   Found found;
   found.reason = lookup.reason;
-  if (lookup.status != Status::hit) {
+  if (lookup.status != Status::hit || !lookup.entry) {
     found.miss = missOutcome(lookup);
     return found;
   }

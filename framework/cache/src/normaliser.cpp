@@ -147,8 +147,9 @@ Result<Normaliser> Normaliser::parse(std::string_view text) {
     return Error{shown + (wants_values ? ": which values?" : ": it takes no values")};
   }
   for (const auto& word : words) {
-    if (!isListValue(word))
-      return Error{shown + ": '" + word + "' may hold letters, digits, '-', '_' and '.' only"};
+    if (isListValue(word)) continue;
+    return Error{std::string(shown).append(": '").append(word).append(
+        "' may hold letters, digits, '-', '_' and '.' only")};
   }
   return Normaliser(std::move(input), *kind, std::move(words));
 }
