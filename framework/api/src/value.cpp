@@ -7,19 +7,11 @@
 #include <stdexcept>
 
 #include "heap_size.h"
+#include "larder/ignore_case.h"
 
 namespace larder {
 
 namespace {
-
-char lower(char c) noexcept {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-bool sameName(std::string_view a, std::string_view b) noexcept {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
-}
 
 constexpr std::string_view kColon = ": ";
 
@@ -50,14 +42,14 @@ char* append(char* to, std::string_view text) noexcept {
 
 const std::string* Page::header(std::string_view name) const noexcept {
   for (const auto& h : headers) {
-    if (sameName(h.name, name)) return &h.value;
+    if (equalsIgnoringCase(h.name, name)) return &h.value;
   }
   return nullptr;
 }
 
 void Page::setHeader(std::string_view name, std::string value) {
   for (auto& h : headers) {
-    if (sameName(h.name, name)) {
+    if (equalsIgnoringCase(h.name, name)) {
       h.value = std::move(value);
       return;
     }
@@ -71,7 +63,7 @@ bool operator==(const HeaderList& a, const HeaderList& b) noexcept {
 
 std::optional<std::string_view> PageView::header(std::string_view name) const noexcept {
   for (const auto& h : headers) {
-    if (sameName(h.name, name)) return h.value;
+    if (equalsIgnoringCase(h.name, name)) return h.value;
   }
   return std::nullopt;
 }

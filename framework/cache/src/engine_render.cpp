@@ -5,6 +5,7 @@
 #include "engine_internal.h"
 #include "larder/cache/planted_fault.h"
 #include "larder/cache/scope.h"
+#include "larder/ignore_case.h"
 
 namespace larder {
 
@@ -50,21 +51,14 @@ bool isEmpty(const Node& node) noexcept {
   }
 }
 
-bool containsIgnoringCase(std::string_view text, std::string_view lower) noexcept {
-  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; };
-  return !std::ranges::search(text, lower, same).empty();
-}
-
 /// Why the page itself is not to be kept, alone or within another one (rule 13); empty if it may.
 std::string_view forbidsStoring(const Value& value) {
   const auto page = value.page();
   if (!page) return {};
   for (const auto& header : page->headers) {
-    const auto is = [&header](std::string_view lower) {
-      return header.name.size() == lower.size() && containsIgnoringCase(header.name, lower);
-    };
-    if (is("set-cookie")) return "sets a cookie";
-    if (is("cache-control") && containsIgnoringCase(header.value, "no-store"))
+    if (equalsIgnoringCase(header.name, "Set-Cookie")) return "sets a cookie";
+    if (equalsIgnoringCase(header.name, "Cache-Control") &&
+        containsIgnoringCase(header.value, "no-store"))
       return "says no-store";
   }
   return {};

@@ -5,12 +5,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
+#include "larder/ignore_case.h"
 #include "nginx_site.h"
 
 namespace larder::server {
@@ -43,15 +45,12 @@ std::string_view bodyOf(const PageView& page) noexcept {
 
 /// Content-Type aside, what a page may have although nginx will not send it: leave to keep it.
 bool canBeLost(const HeaderView& header) noexcept {
-  const auto same = [](std::string_view a, std::string_view b) {
-    return std::ranges::equal(a, b, [](char x, char y) { return (x | 0x20) == (y | 0x20); });
-  };
-  if (same(header.name, "Content-Type")) return true;
-  if (!same(header.name, "Cache-Control")) return false;
-  std::string value(header.value);
-  std::ranges::transform(value, value.begin(), [](char c) { return static_cast<char>(c | 0x20); });
-  return value.find("private") == std::string::npos && value.find("no-") == std::string::npos &&
-         value.find("age=0") == std::string::npos;
+  if (equalsIgnoringCase(header.name, "Content-Type")) return true;
+  if (!equalsIgnoringCase(header.name, "Cache-Control")) return false;
+  constexpr std::array<std::string_view, 3> kBinding = {"private", "no-", "age=0"};
+  return std::ranges::none_of(kBinding, [&header](std::string_view directive) {
+    return containsIgnoringCase(header.value, directive);
+  });
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "page_call.h"
 
-#include <algorithm>
-
+#include "larder/ignore_case.h"
 #include "larder/site/json.h"
 #include "render_context.h"
 
@@ -89,8 +88,7 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
   // Before the head is made, which hits repeat.
   if (target_.policy->strip_set_cookie) {
     std::erase_if(page.headers, [](const Header& header) {
-      constexpr std::string_view kName = "set-cookie";
-      return std::ranges::equal(header.name, kName, [](char a, char b) { return (a | 0x20) == b; });
+      return equalsIgnoringCase(header.name, "Set-Cookie");
     });
   }
   page.last_modified = site_.options().clock->wall();

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "larder/ignore_case.h"
+
 namespace larder::site {
 
 namespace {
-
-bool sameName(std::string_view a, std::string_view b) noexcept {
-  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [&](char x, char y) { return lower(x) == lower(y); });
-}
 
 class OwnedRequest final : public RequestView {
  public:
@@ -31,14 +27,14 @@ class OwnedRequest final : public RequestView {
   [[nodiscard]] std::optional<std::string_view> header(
       std::string_view name) const noexcept override {
     for (const auto& [n, value] : headers_) {
-      if (sameName(n, name)) return value;
+      if (equalsIgnoringCase(n, name)) return value;
     }
     return std::nullopt;
   }
   [[nodiscard]] Fields headers() const override { return Fields(headers_.begin(), headers_.end()); }
   [[nodiscard]] cache::ParamStatus readCookies(cache::Params& cookies) const override {
     for (const auto& [name, value] : headers_) {
-      if (!sameName(name, "cookie")) continue;
+      if (!equalsIgnoringCase(name, "cookie")) continue;
       if (const auto s = cookies.addCookies(value); s != cache::ParamStatus::ok) return s;
     }
     return cache::ParamStatus::ok;

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "larder/ignore_case.h"
+
 namespace larder::http {
 
 enum class Method : std::uint8_t { get, head, post, put, patch, del, options, other };
@@ -31,8 +33,8 @@ struct Field {
   Extent value;
 };
 
-/// Compares without regard to ASCII case.
-[[nodiscard]] bool equalsIgnoringCase(std::string_view a, std::string_view b) noexcept;
+/// For the names of fields and hosts, and for tokens.
+using larder::equalsIgnoringCase;
 
 /// Calls `visit` with each element of a comma-separated list (RFC 9110, 5.6.1), white space around
 /// it dropped and empty elements left out. Ends early, and returns false, when `visit` returns
