@@ -6,6 +6,7 @@
 
 #include "larder/cache/planted_fault.h"
 #include "larder/key.h"
+#include "wal_index.h"
 
 namespace larder::site {
 
@@ -15,45 +16,6 @@ constexpr std::string_view kCommit = "commit:";
 constexpr std::string_view kEra = "era:";
 constexpr int kSnapshotAttempts = 30;
 constexpr Millis kRepeatProblemAfter = 10'000;
-
-// Words of the wal-index header, https://www.sqlite.org/walformat.html#the_wal_index_header: two
-// copies of 48 bytes, of which SQLite writes the second first.
-constexpr std::size_t kCopy = 12;
-constexpr std::size_t kVersionWord = 0;
-constexpr std::size_t kChangesWord = 2;
-constexpr std::size_t kPagesWord = 4;
-constexpr std::size_t kSumWord = 10;
-constexpr std::uint32_t kKnownVersion = 3'007'000;
-constexpr int kWalIndexRegion = 32'768;
-
-/// The wal-index in shared memory, which other processes write.
-class WalIndex {
- public:
-  explicit WalIndex(const std::uint32_t* words) noexcept : words_(words) {}
-  [[nodiscard]] std::uint32_t word(std::size_t i) const noexcept {
-    return std::atomic_ref<std::uint32_t>(const_cast<std::uint32_t&>(words_[i]))
-        .load(std::memory_order_acquire);
-  }
-  [[nodiscard]] std::uint32_t changes() const noexcept { return word(kChangesWord); }
-  [[nodiscard]] std::uint64_t sum(std::size_t copy) const noexcept {
-    return std::uint64_t{word(copy * kCopy + kSumWord)} << 32U | word(copy * kCopy + kSumWord + 1);
-  }
-
- private:
-  const std::uint32_t* words_;
-};
-
-const std::uint32_t* mapWalIndex(sqlite3* handle) noexcept {
-  sqlite3_file* file = nullptr;
-  if (sqlite3_file_control(handle, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
-      !file || !file->pMethods || file->pMethods->iVersion < 2)
-    return nullptr;
-  void volatile* region = nullptr;
-  if (file->pMethods->xShmMap(file, 0, kWalIndexRegion, 0, &region) != SQLITE_OK || !region)
-    return nullptr;
-  const auto* words = static_cast<const std::uint32_t*>(const_cast<void*>(region));
-  return WalIndex(words).word(kVersionWord) == kKnownVersion ? words : nullptr;
-}
 
 Hardness hardnessOf(std::int64_t stored) noexcept {
   return stored == 0 ? Hardness::hard : Hardness::soft;
@@ -89,11 +51,16 @@ struct SqliteLedger::Connected {
              "SELECT seq, scope, hardness, coalesce(at, 0), coalesce(by, ''), at IS NULL FROM "
              "larder_log "
              "WHERE seq >= ?1 ORDER BY seq"),
-        data_version(connection, "PRAGMA data_version") {}
+        data_version(connection, "PRAGMA data_version"),
+        sequence_page(connection,
+                      "SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_sequence'"),
+        page_size(static_cast<std::uint32_t>(connection.integer("PRAGMA page_size"))) {}
   sqlite::Connection connection;
   LedgerHeadQuery head;
   sqlite::Statement rows;
   sqlite::Statement data_version;
+  sqlite::Statement sequence_page;
+  const std::uint32_t page_size;
   const std::uint32_t* wal_index = nullptr;
 };
 
@@ -138,7 +105,7 @@ void SqliteLedger::attach() {
   (void)connected->head.read();  // a first read opens the wal-index
   connected->connection.commit();
   if (database_.options.use_wal_index)
-    connected->wal_index = mapWalIndex(connected->connection.handle());
+    connected->wal_index = WalIndex::map(connected->connection.handle());
 
   const std::lock_guard lock(mutex_);
   if (connected_) retired_.push_back(std::move(connected_));
@@ -168,20 +135,22 @@ bool SqliteLedger::fileMoved() {
 
 std::uint32_t SqliteLedger::walPages() const noexcept {
   const auto* words = wal_index_.load(std::memory_order_acquire);
-  return words ? WalIndex(words).word(kPagesWord) : 0;
+  return words ? WalIndex(words).frames() : 0;
 }
 
 SqliteLedger::Mark SqliteLedger::markOf(Connected& connected) {
   if (connected.wal_index) {
     const WalIndex index(connected.wal_index);
     const auto sum = index.sum(0);
-    const auto changes = index.changes();
-    return {sum, changes, index.sum(1) == sum && index.changes() == changes};
+    Mark mark{sum, index.changes(), index.frames(), index.salt(), false};
+    mark.stable = index.sum(1) == sum && index.changes() == mark.changes &&
+                  index.frames() == mark.frames && index.salt() == mark.salt;
+    return mark;
   }
   auto rows = connected.data_version.run();
   rows.next();
   const auto version = rows.integer(0);
-  return {static_cast<std::uint64_t>(version), static_cast<std::uint32_t>(version), true};
+  return {static_cast<std::uint64_t>(version), static_cast<std::uint32_t>(version), 0, 0, true};
 }
 
 void SqliteLedger::noteMark(const Mark& mark) noexcept {
@@ -299,7 +268,7 @@ std::optional<SqliteLedger::Batch> SqliteLedger::readRows(std::uint64_t head) {
 
 // Every commit of another program leaves at least one row if it changed anything that is watched.
 // SQLite counts the commits.
-bool SqliteLedger::explained(const Batch& batch, const Mark& mark, bool exact) const noexcept {
+bool SqliteLedger::explained(const Batch& batch, const Mark& mark, bool exact) {
   if (!counts_ || !exact || !noted_) return true;
   std::int64_t commits = static_cast<std::int32_t>(mark.changes - noted_->changes);
   if (!connected_->wal_index) commits = mark == *noted_ ? 0 : 1;
@@ -308,7 +277,21 @@ bool SqliteLedger::explained(const Batch& batch, const Mark& mark, bool exact) c
   if (commits < 0 || commits > kPlausible) return true;
   const auto others = commits - static_cast<std::int64_t>(batch.own_commits);
   const auto their_rows = batch.rows - std::min(batch.own_rows, batch.rows);
-  return others <= static_cast<std::int64_t>(their_rows);
+  if (others <= 0) return true;
+  if (others > static_cast<std::int64_t>(their_rows)) return false;
+  return !connected_->wal_index || eachAppended(commits, mark);
+}
+
+// Of several rows, all may be one commit's. What appends to the log writes the page in which SQLite
+// keeps its sequence.
+bool SqliteLedger::eachAppended(std::int64_t commits, const Mark& mark) {
+  auto rows = connected_->sequence_page.run();
+  if (!rows.next()) return false;
+  const auto first = mark.salt == noted_->salt ? noted_->frames : 0;
+  const auto read =
+      readWalCommits(connected_->connection.handle(), connected_->page_size, mark.salt, first,
+                     mark.frames, static_cast<std::uint32_t>(rows.integer(0)));
+  return read && read->all_wrote && std::int64_t{read->count} >= commits;
 }
 
 SqliteLedger::Finding SqliteLedger::adoptNewEra(const LedgerHead& head, std::vector<Era> eras) {

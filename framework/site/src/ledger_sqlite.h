@@ -90,6 +90,8 @@ class SqliteLedger final : public Ledger {
   struct Mark {
     std::uint64_t sum = 0;
     std::uint32_t changes = 0;  ///< commits, counted by SQLite
+    std::uint32_t frames = 0;   ///< of the write-ahead log
+    std::uint64_t salt = 0;     ///< of the write-ahead log
     bool stable = false;        ///< both copies of the header agree
     friend bool operator==(const Mark&, const Mark&) = default;
   };
@@ -101,7 +103,8 @@ class SqliteLedger final : public Ledger {
   void noteMark(const Mark& mark) noexcept;
   Finding apply(const LedgerHead& head, const Mark& mark, bool exact);
   [[nodiscard]] std::optional<Batch> readRows(std::uint64_t head);
-  [[nodiscard]] bool explained(const Batch& batch, const Mark& mark, bool exact) const noexcept;
+  [[nodiscard]] bool explained(const Batch& batch, const Mark& mark, bool exact);
+  [[nodiscard]] bool eachAppended(std::int64_t commits, const Mark& mark);
   Finding adoptNewEra(const LedgerHead& head, std::vector<Era> eras);
   [[nodiscard]] std::vector<Era> readEras();
   /// Raises the floors that a compaction left behind; the newest seq that was folded.

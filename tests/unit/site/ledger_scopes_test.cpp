@@ -179,6 +179,24 @@ TEST_F(LedgerScopesTest, LedgerL03_AnUnloggedCommitAfterOneRowOfAnotherProgramIs
   EXPECT_FALSE(valid(object));
 }
 
+TEST_F(LedgerScopesTest, LedgerL03_AnUnloggedCommitBesideManyRowsOfAnotherProgramIsRecognised) {
+  const auto object = readObject("/ab");
+  outside("UPDATE item SET v = v + 1");
+  sly("UPDATE object SET title = 'sly' WHERE path = '/ab'");
+  outside("UPDATE item SET v = v + 1");
+  EXPECT_FALSE(valid(object));
+  EXPECT_EQ(store_->stats().unlogged, 1U);
+}
+
+TEST_F(LedgerScopesTest, LedgerL03_AnUnloggedCommitBeforeTheWriteAheadLogBeganAnewIsRecognised) {
+  const auto object = readObject("/ab");
+  sly("UPDATE object SET title = 'sly' WHERE path = '/ab'");
+  outside("PRAGMA wal_checkpoint(TRUNCATE)");
+  outside("UPDATE item SET v = v + 1");
+  EXPECT_FALSE(valid(object));
+  EXPECT_EQ(store_->stats().unlogged, 1U);
+}
+
 TEST_F(LedgerScopesTest, LoggedCommitsOfOthersAreNotTakenForUnloggedOnes) {
   const auto other = readObject("/ab");
   for (int i = 0; i < 20; ++i)
@@ -186,6 +204,10 @@ TEST_F(LedgerScopesTest, LoggedCommitsOfOthersAreNotTakenForUnloggedOnes) {
   sql("UPDATE item SET v = 0");
   store_->maintain();
   outside("UPDATE item SET v = 1 WHERE id = 99; BEGIN IMMEDIATE; COMMIT");
+  outside("UPDATE item SET v = v + 1");
+  EXPECT_TRUE(valid(other));
+  outside("PRAGMA wal_checkpoint(TRUNCATE)");
+  outside("UPDATE item SET v = v + 1");
   EXPECT_TRUE(valid(other));
   EXPECT_EQ(store_->stats().unlogged, 0U);
 }
