@@ -133,7 +133,7 @@ TEST_P(ConformanceBytes, Semantics11_TimesToLiveMeanWhatTheySay) {
     if (get(name).status == Status::hit) ++hits;
   }
   EXPECT_GT(hits, 0) << "less than a second rounds up";
-  world.pass(3200);
+  world.pass(2200);
   EXPECT_TRUE(isAbsent(get("second")));
   EXPECT_TRUE(isAbsent(get("instant-1"))) << "less than a second is not for ever";
   EXPECT_TRUE(holds(get("30-days"), "x"));

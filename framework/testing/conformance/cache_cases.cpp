@@ -242,11 +242,11 @@ TEST_P(ConformanceCache, OneThreadMayHoldManyEntriesAtATime) {
 TEST_P(ConformanceCache, ServesUntilTheLastUseOfAnEntryIsOver) {
   auto entry = makeEntry(keyOf("key"), textValue("x"), world.clock());
   const Millis now = world.clock().monotonic();
-  entry->lifetime = {now, now, now + 200, now + 2500};
+  entry->lifetime = {now, now, now + 200, now + 1300};
   ASSERT_TRUE(isStored(cache->put(keyOf("key"), EntryPtr(std::move(entry)), world.soon())));
   world.pass(300);
   EXPECT_TRUE(isHit(get("key"))) << "it may still be served when a render fails";
-  world.pass(2400);
+  world.pass(1200);
   EXPECT_TRUE(isMiss(get("key"))) << "the render's failure no longer excuses it";
 }
 

@@ -56,6 +56,14 @@ std::vector<std::string> manualVariants() {
   return variants;
 }
 
+std::vector<std::string> variantsWithServers(std::size_t count) {
+  auto variants = currentSubject()->variants();
+  std::erase_if(variants, [count](const auto& variant) {
+    return currentSubject()->servers(variant).size() < count;
+  });
+  return variants;
+}
+
 std::vector<std::string> storeVariantsIf(bool applies) {
   return applies ? currentSubject()->storeVariants() : std::vector<std::string>();
 }

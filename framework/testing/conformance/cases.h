@@ -36,6 +36,8 @@ const Subject*& currentSubject() noexcept;
 std::vector<std::string> variantsIf(bool applies);
 /// Those whose clock a case moves.
 std::vector<std::string> manualVariants();
+/// Those that name at least so many memcacheds of the run.
+std::vector<std::string> variantsWithServers(std::size_t count);
 /// The same of those variants that differ below the envelope.
 std::vector<std::string> storeVariantsIf(bool applies);
 std::string variantName(const ::testing::TestParamInfo<std::string>& info);

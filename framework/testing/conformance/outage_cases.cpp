@@ -1,4 +1,4 @@
-// A store whose server hangs, dies and comes back.
+// A store whose servers hang, die and come back.
 #include "cases.h"
 #include "larder/cache/system_clock.h"
 #include "larder/testing/memcached_server.h"
@@ -6,23 +6,38 @@
 namespace larder::testing {
 namespace {
 
+/// All servers that the variant names fail at once.
 class ConformanceOutage : public CacheCase {
  protected:
   void TearDown() override {
-    if (killed_) {
-      auto restarted = server.restart();
-      ASSERT_TRUE(restarted) << restarted.error().message;
-    }
-    server.resume();
+    restart();
+    resume();
+  }
+  void pause() {
+    for (auto* server : servers) server->pause();
+  }
+  void resume() {
+    for (auto* server : servers) server->resume();
   }
   void kill() {
+    for (auto* server : servers) kill(*server);
+  }
+  void kill(MemcachedServer& server) {
     server.kill();
-    killed_ = true;
+    killed_.push_back(&server);
   }
   void restart() {
-    auto restarted = server.restart();
-    ASSERT_TRUE(restarted) << restarted.error().message;
-    killed_ = false;
+    for (auto* server : std::exchange(killed_, {})) {
+      auto restarted = server->restart();
+      ASSERT_TRUE(restarted) << restarted.error().message;
+    }
+  }
+  /// Not through `cache`, which may keep near what passes through it.
+  EntryPtr put(std::string_view key) { return CacheCase::put(*writer, key, textValue(key)); }
+  Stored tryToPut(std::string_view key) {
+    return writer->put(keyOf(key),
+                       EntryPtr(makeEntry(keyOf(key), textValue("another"), world.clock())),
+                       world.soon());
   }
   /// What the store answers once it can be asked again.
   Lookup getWhenBack(std::string_view key) {
@@ -35,17 +50,18 @@ class ConformanceOutage : public CacheCase {
     return lookup;
   }
 
-  MemcachedServer& server = *currentSubject()->memcached();
+  const std::vector<MemcachedServer*> servers = currentSubject()->servers(GetParam());
+  /// Another instance over the same servers.
+  const std::shared_ptr<Cache> writer = world.cache();
 
  private:
-  bool killed_ = false;
+  std::vector<MemcachedServer*> killed_;
 };
-LARDER_OPTIONAL_SUITE(ConformanceOutage, variantsIf(currentSubject()->isByteCache() &&
-                                                    currentSubject()->memcached() != nullptr));
+LARDER_OPTIONAL_SUITE(ConformanceOutage, variantsWithServers(1));
 
 TEST_P(ConformanceOutage, Semantics27_AServerThatHangsIsAnErrorByTheDeadline) {
   put("key");
-  server.pause();
+  pause();
   const SystemClock real;
   const Millis begin = real.monotonic();
   const Lookup lookup = cache->get(keyOf("key"), world.clock().monotonic() + 300);
@@ -64,12 +80,10 @@ TEST_P(ConformanceOutage, Semantics28_AServerThatDiedIsAnErrorAndNoMiss) {
 TEST_P(ConformanceOutage, WhatCannotBeStoredIsNotCalledStored) {
   put("key");
   kill();
-  EXPECT_FALSE(cache
-                   ->put(keyOf("key"),
-                         EntryPtr(makeEntry(keyOf("key"), textValue("x"), world.clock())),
-                         world.soon())
-                   .ok);
-  EXPECT_FALSE(cache->erase(keyOf("key"), world.soon()).ok);
+  if (tryToPut("key").ok) {
+    EXPECT_TRUE(isHit(get(*writer, "key"))) << "it is not here either";
+  }
+  EXPECT_FALSE(writer->erase(keyOf("key"), world.soon()).ok);
 }
 
 TEST_P(ConformanceOutage, GetManyAnswersWithErrors) {
@@ -92,9 +106,9 @@ TEST_P(ConformanceOutage, HealthTellsOfIt) {
 
 TEST_P(ConformanceOutage, WorksAgainWhenTheServerAnswersAgain) {
   const EntryPtr expected = put("key");
-  server.pause();
+  pause();
   for (int i = 0; i < 3; ++i) cache->get(keyOf("key"), world.clock().monotonic() + 100);
-  server.resume();
+  resume();
   const Lookup lookup = getWhenBack("key");
   ASSERT_TRUE(isHit(lookup));
   EXPECT_TRUE(sameEntry(*expected, *lookup.entry));
@@ -106,8 +120,39 @@ TEST_P(ConformanceOutage, AServerThatWasRestartedIsEmptyAndUsable) {
   for (int i = 0; i < 3; ++i) get("key");
   restart();
   EXPECT_TRUE(isMiss(getWhenBack("key")));
-  put("key");
+  CacheCase::put("key");
   EXPECT_TRUE(isHit(get("key")));
+}
+
+/// One of several servers fails.
+using ConformanceOneOfSeveral = ConformanceOutage;
+LARDER_OPTIONAL_SUITE(ConformanceOneOfSeveral, variantsWithServers(2));
+
+TEST_P(ConformanceOneOfSeveral, Semantics27_TakesItsOwnKeysAwayAndNoOthers) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 60; ++i) put(names.emplace_back("key-" + std::to_string(i)));
+  kill(*servers.back());
+  std::vector<CacheKey> keys;
+  for (const std::string& name : names) keys.push_back(keyOf(name));
+  std::vector<Lookup> found(keys.size());
+  cache->getMany(keys, found, world.soon());
+  std::vector<std::string> kept;
+  std::vector<std::string> lost;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const bool is_lost = found[i].status == Status::error;
+    EXPECT_TRUE(is_lost || isHit(found[i])) << names[i];
+    (is_lost ? lost : kept).push_back(names[i]);
+  }
+  EXPECT_FALSE(kept.empty());
+  ASSERT_FALSE(lost.empty());
+
+  // No other server takes its place, so none brings an old value back when it is there again.
+  tryToPut(lost[0]);
+  EXPECT_EQ(get(lost[0]).status, Status::error);
+  restart();
+  EXPECT_TRUE(isMiss(getWhenBack(lost[0])));
+  for (const std::string& name : lost) EXPECT_TRUE(isMiss(get(name))) << name;
+  for (const std::string& name : kept) EXPECT_TRUE(isHit(get(name))) << name;
 }
 
 }  // namespace

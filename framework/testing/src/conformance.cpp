@@ -30,25 +30,50 @@ std::string originOf(const std::string& file, const toml::node& node) {
 class Parts {
  public:
   Result<std::string> expand(std::string text) {
-    static constexpr std::string_view kMemcached = "${MEMCACHED}";
     for (std::size_t at = 0; (at = text.find("${", at)) != std::string::npos;) {
-      if (text.compare(at, kMemcached.size(), kMemcached) != 0)
-        return Error{"'" + text + "' names what this kit does not provide; it knows " +
-                     std::string(kMemcached)};
-      if (!memcached_) {
-        auto server = MemcachedServer::start({.megabytes = 128});
-        if (!server) return server.error();
-        memcached_ = std::make_unique<MemcachedServer>(std::move(*server));
-      }
-      text.replace(at, kMemcached.size(), memcached_->address());
-      at += memcached_->address().size();
+      const std::size_t end = text.find('}', at);
+      auto server = start(text.substr(at, end - at + 1));
+      if (!server)
+        return Error{"'" + text +
+                     "' names what this kit does not provide: " + server.error().message};
+      const std::string& address = (*server)->address();
+      text.replace(at, end - at + 1, address);
+      at += address.size();
     }
     return text;
   }
-  std::unique_ptr<MemcachedServer> takeMemcached() { return std::move(memcached_); }
+  std::vector<std::unique_ptr<MemcachedServer>> takeServers() {
+    std::vector<std::unique_ptr<MemcachedServer>> servers;
+    for (auto& [name, server] : servers_) servers.push_back(std::move(server));
+    return servers;
+  }
 
  private:
-  std::unique_ptr<MemcachedServer> memcached_;
+  Result<MemcachedServer*> start(const std::string& name) {
+    using Listens = MemcachedServer::Listens;
+    static constexpr std::pair<std::string_view, Listens> kProvided[] = {
+        {"${MEMCACHED}", Listens::tcp},
+        {"${MEMCACHED_2}", Listens::tcp},
+        {"${MEMCACHED_3}", Listens::tcp},
+        {"${MEMCACHED_SOCKET}", Listens::unixSocket}};
+    const auto provided = std::find_if(std::begin(kProvided), std::end(kProvided),
+                                       [&](const auto& one) { return one.first == name; });
+    if (provided == std::end(kProvided)) {
+      std::string known;
+      for (const auto& one : kProvided)
+        known += (known.empty() ? "" : ", ") + std::string(one.first);
+      return Error{"it knows " + known};
+    }
+    auto& server = servers_[name];
+    if (!server) {
+      auto started = MemcachedServer::start({.listens = provided->second, .megabytes = 128});
+      if (!started) return started.error();
+      server = std::make_unique<MemcachedServer>(std::move(*started));
+    }
+    return server.get();
+  }
+
+  std::map<std::string, std::unique_ptr<MemcachedServer>> servers_;
 };
 
 Result<Raw> rawOf(const toml::node& node, Parts& parts) {
@@ -187,7 +212,7 @@ Result<> Subject::read(const std::string& config) {
     return Error{config + (begin.line ? ":" + std::to_string(begin.line) : std::string()) + ": " +
                  std::string(error.description())};
   }
-  memcached_ = parts.takeMemcached();
+  servers_ = parts.takeServers();
   return Done{};
 }
 
@@ -260,18 +285,46 @@ std::vector<std::string> Subject::storeVariants() const {
   return names;
 }
 
+std::vector<MemcachedServer*> Subject::servers(const std::string& variant) const {
+  std::string texts;
+  const auto collect = [&](const RawSettings& settings) {
+    for (const auto& [name, setting] : settings) {
+      if (const auto* text = std::get_if<std::string>(&setting.value)) texts += *text + '\n';
+      if (const auto* list = std::get_if<std::vector<std::string>>(&setting.value)) {
+        for (const std::string& text : *list) texts += text + '\n';
+      }
+    }
+  };
+  collect(rawSettings(variant));
+  if (const auto settings = this->settings(variant, {})) {
+    for (const std::string& id : partsOf(*settings)) collect(parts_.find(id)->second.settings);
+  }
+  std::vector<MemcachedServer*> named;
+  for (const auto& server : servers_) {
+    if (texts.find(server->address()) != std::string::npos) named.push_back(server.get());
+  }
+  return named;
+}
+
 bool Subject::hasSetting(std::string_view name) const {
-  return has(schema_, name);
+  if (has(schema_, name) || parts_.empty()) return has(schema_, name);
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [name](const auto& part) { return has(part.second.schema, name); });
 }
 
 bool Subject::canBeSmall() const {
   return !isByteCache() && (!small_.empty() || hasSetting("max_size"));
 }
 
-Result<Settings> Subject::settings(const std::string& variant, const RawSettings& overrides) const {
+RawSettings Subject::rawSettings(const std::string& variant) const {
   RawSettings raw = settings_;
   const auto it = variants_.find(variant);
   if (it != variants_.end()) override(raw, it->second);
+  return raw;
+}
+
+Result<Settings> Subject::settings(const std::string& variant, const RawSettings& overrides) const {
+  RawSettings raw = rawSettings(variant);
   override(raw, overrides);
   return readSettings(schema_, raw,
                       (config_.empty() ? "without a configuration" : config_) + ": variant '" +
@@ -315,22 +368,21 @@ World::~World() = default;
 
 std::shared_ptr<Cache> World::make(const RawSettings& overrides, std::string_view name_space) {
   // A prefix of its own, so that nobody else's entries are in it.
-  const auto ownPrefix = [&](const std::vector<SettingSpec>& schema, std::string_view id) {
-    RawSettings raw;
-    if (has(schema, "prefix"))
-      raw.emplace("prefix", setByKit(prefix_ + std::string(name_space) + std::string(id) + ":"));
+  const auto own = [&](const std::vector<SettingSpec>& schema, std::string_view id) {
+    RawSettings raw = overrides;
+    raw.insert_or_assign("prefix",
+                         setByKit(prefix_ + std::string(name_space) + std::string(id) + ":"));
+    std::erase_if(raw, [&schema](const auto& setting) { return !has(schema, setting.first); });
     return raw;
   };
-  RawSettings raw = overrides;
-  raw.merge(ownPrefix(subject_.schema_, ""));
-  const Settings settings = orThrow(subject_.settings(variant_, raw));
+  const Settings settings = orThrow(subject_.settings(variant_, own(subject_.schema_, "")));
   for (const std::string& id : subject_.partsOf(settings)) {
     const Subject::Part& part = subject_.parts_.find(id)->second;
     const std::string part_id = "." + id;
     host().addManager(
-        id, instance(*part.plugin,
-                     orThrow(subject_.partSettings(id, part, ownPrefix(part.schema, part_id))),
-                     std::string(name_space) + part_id));
+        id,
+        instance(*part.plugin, orThrow(subject_.partSettings(id, part, own(part.schema, part_id))),
+                 std::string(name_space) + part_id));
   }
   return instance(*subject_.plugin_, settings, name_space);
 }

@@ -112,6 +112,7 @@ TEST_F(ConformanceKit, AMistakeInTheConfigurationIsShownWithItsLine) {
       {"[setings]\n", "c.toml:1: unknown table 'setings'; did you mean 'settings'?"},
       {"[variant.default]\n", "c.toml:1: a variant is named by letters and digits"},
       {"[settings]\nfault = \"${REDIS}\"\n", "'${REDIS}' names what this kit does not provide"},
+      {"[settings]\nfault = \"${MEMCACHED\"\n", "it knows ${MEMCACHED}, ${MEMCACHED_2}"},
       {"settings = 1\n", "c.toml:1: must be a table of settings"},
       {"[settings\n", "c.toml:1: "}};
   for (const auto& [text, message] : mistakes) {

@@ -10,7 +10,9 @@
 // The configuration is TOML, strict:
 //
 //   [settings]             # of the plugin and, over a byte cache, of the envelope
-//   servers = ["${MEMCACHED}"]        # the address of a memcached that is started for the run
+//   servers = ["${MEMCACHED}"]        # the address of a memcached that is started for the run;
+//                                     # others are ${MEMCACHED_2}, ${MEMCACHED_3} and, on a Unix
+//                                     # socket, ${MEMCACHED_SOCKET}
 //   [small]                # on top of them, for the cases that fill a cache until it evicts
 //   max_size = "1M"
 //   [variant.binary]       # on top of them; all cases run once more with each variant
@@ -54,12 +56,13 @@ class Subject {
   [[nodiscard]] bool leavesProcess() const noexcept;
   /// Whether a look-up may wait: then the clock of its World is the system's.
   [[nodiscard]] bool waits(const std::string& variant) const;
-  /// Whether the plugin, or the envelope over it, has a setting of this name.
+  /// Whether the plugin, or the envelope over it, has a setting of this name; or else each of the
+  /// managers that it is made of.
   [[nodiscard]] bool hasSetting(std::string_view name) const;
   /// Whether it is known how to make an instance that evicts: by [small], or by `max_size`.
   [[nodiscard]] bool canBeSmall() const;
-  /// The server that ${MEMCACHED} stands for; null if the configuration does not mention it.
-  [[nodiscard]] MemcachedServer* memcached() const noexcept { return memcached_.get(); }
+  /// Those memcacheds of the run that this variant, or a manager that it is made of, names.
+  [[nodiscard]] std::vector<MemcachedServer*> servers(const std::string& variant) const;
 
  private:
   friend class World;
@@ -76,6 +79,7 @@ class Subject {
                                               const RawSettings& overrides) const;
   /// The parts that the settings name.
   [[nodiscard]] std::vector<std::string> partsOf(const Settings& settings) const;
+  [[nodiscard]] RawSettings rawSettings(const std::string& variant) const;
   /// Settings with `overrides` on top of the variant's.
   [[nodiscard]] Result<Settings> settings(const std::string& variant,
                                           const RawSettings& overrides) const;
@@ -89,7 +93,7 @@ class Subject {
   RawSettings small_;
   std::map<std::string, RawSettings, std::less<>> variants_;
   std::map<std::string, Part, std::less<>> parts_;
-  std::unique_ptr<MemcachedServer> memcached_;
+  std::vector<std::unique_ptr<MemcachedServer>> servers_;
 };
 
 /// An object cache that never waits gets a clock that the case moves; everything else gets the
@@ -124,6 +128,7 @@ class World {
   void pass(Millis duration);
 
  private:
+  /// Each schema gets those of the overrides that it knows.
   [[nodiscard]] std::shared_ptr<Cache> make(const RawSettings& overrides,
                                             std::string_view name_space);
   [[nodiscard]] std::shared_ptr<Cache> instance(const Plugin& plugin, const Settings& settings,
