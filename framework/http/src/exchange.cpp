@@ -60,8 +60,7 @@ void Exchange::runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcep
       exchange.complete();
       continue;
     }
-    // The pool is stopping, so nobody waits for an answer any more.
-    if (own != nullptr && !pool.giveBack(*own)) own->complete();
+    if (own != nullptr) pool.giveBack(*own);
     own = &exchange;
   }
   if (own != nullptr) own->run();

@@ -45,6 +45,8 @@ class Exchange final : public Job {
   void run() noexcept override;
   /// All of them are exchanges.
   void runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept override;
+  /// Its connection is closed, or it would have been withdrawn: the reactor is to end it.
+  void dropped() noexcept override { complete(); }
 
   [[nodiscard]] const Request& request() const noexcept { return request_; }
   [[nodiscard]] Response& response() noexcept { return response_; }

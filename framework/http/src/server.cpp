@@ -67,7 +67,7 @@ class Server::Impl {
       drained = ended_.wait_for(lock, std::chrono::milliseconds(deadline),
                                 [this] { return running_ == 0; });
     }
-    stop();
+    endReactors();
     return drained;
   }
 
@@ -99,12 +99,16 @@ class Server::Impl {
         }));
   }
 
-  // The workers end after the loops and before the loops' memory: what they finish goes there.
-  void stop() {
+  void endReactors() {
     for (const auto& reactor : reactors_) reactor->requestStop();
     for (std::thread& thread : threads_) {
       if (thread.joinable()) thread.join();
     }
+  }
+
+  // The workers end after the loops and before the loops' memory: what they finish goes there.
+  void stop() {
+    endReactors();
     workers_.stop();
   }
 

@@ -45,10 +45,13 @@ bool WorkerPool::submit(Job& job) {
   return true;
 }
 
-bool WorkerPool::giveBack(Job& job) {
+void WorkerPool::giveBack(Job& job) {
   {
-    const std::lock_guard lock(mutex_);
-    if (stopping_) return false;
+    std::unique_lock lock(mutex_);
+    if (stopping_) {
+      lock.unlock();
+      return job.dropped();
+    }
     job.gathers_ = false;
     job.previous_ = nullptr;
     job.next_ = first_;
@@ -58,7 +61,6 @@ bool WorkerPool::giveBack(Job& job) {
     ++queued_;
   }
   ready_.notify_one();
-  return true;
 }
 
 bool WorkerPool::withdraw(Job& job) {
@@ -69,11 +71,17 @@ bool WorkerPool::withdraw(Job& job) {
 }
 
 void WorkerPool::stop() {
+  std::vector<Job*> dropped;
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    while (first_ != nullptr) unlink(*first_);
+    dropped.reserve(queued_);
+    while (first_ != nullptr) {
+      dropped.push_back(first_);
+      unlink(*first_);
+    }
   }
+  for (Job* job : dropped) job->dropped();
   ready_.notify_all();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();

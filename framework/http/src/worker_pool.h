@@ -13,15 +13,17 @@ namespace larder::http {
 
 class WorkerPool;
 
-/// The pool borrows a job from submit() until run() returns or withdraw() succeeds.
+/// The pool borrows a job from submit() until it calls run() or dropped(), or withdraw() succeeds.
 class Job {
  public:
   virtual ~Job() = default;
-  /// The pool does not touch the job once run() has returned, so run() may hand it on.
+  /// The pool does not touch the job afterwards, so run() may hand it on.
   virtual void run() noexcept = 0;
   /// Of a job that gathers: runs those that waited together, this one among them, or gives them
   /// back.
   virtual void runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept;
+  /// The pool has stopped before the job's turn came.
+  virtual void dropped() noexcept {}
 
  protected:
   bool gathers_ = false;
@@ -47,8 +49,8 @@ class WorkerPool {
   bool submit(Job& job);
   void wake() { ready_.notify_one(); }
   /// A job that a worker has taken and not run goes to the head of the queue, full or not, and
-  /// gathers no more. False when the pool is stopping.
-  bool giveBack(Job& job);
+  /// gathers no more. Dropped at once when the pool is stopping.
+  void giveBack(Job& job);
   /// True when the job had not begun: it will not run.
   bool withdraw(Job& job);
   /// Drops what is queued and waits for the jobs that run.

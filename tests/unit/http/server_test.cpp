@@ -365,6 +365,43 @@ TEST(ServerTogether, ARequestThatWaitsAloneIsHandledAtOnce) {
   EXPECT_EQ(server.handler.most_together, 0);
 }
 
+TEST(ServerTogether, ThoseThatMissAreHandledByAsManyWorkersAsThereAre) {
+  TestServer server;
+  std::vector<RawClient> clients;
+  for (const auto* path : {"/block", "/block", "/together/meet", "/together/meet"}) {
+    clients.emplace_back(server.port());
+    clients.back().send(get(path));
+  }
+  ASSERT_TRUE(
+      server.handler.eventually([&] { return server.server->stats().queued_requests == 2; }));
+  server.handler.release();
+  EXPECT_EQ(clients[2].receive()->body, "met");
+  EXPECT_EQ(clients[3].receive()->body, "met");
+}
+
+TEST(ServerTogether, ARequestThatIsGivenBackAndWhoseClientHasGoneEndsWithTheServer) {
+  std::atomic<int> findings{0};
+  {
+    TestServer server([](ServerOptions& options) { options.workers = 1; });
+    std::vector<RawClient> clients;
+    for (const auto* path : {"/block", "/together/stays", "/together/leaves"}) {
+      clients.emplace_back(server.port());
+      clients.back().send(get(path));
+      ASSERT_TRUE(server.handler.eventually([&] {
+        return server.server->stats().queued_requests + 1 == clients.size() &&
+               server.handler.blocked == 1;
+      }));
+    }
+    server.handler.release();
+    ASSERT_TRUE(server.handler.eventually([&] { return server.handler.most_together == 2; }));
+    clients[2].reset();
+    ASSERT_TRUE(server.handler.eventually([&] { return server.handler.staying == 1; }));
+    server.server.reset();
+    findings = server.handler.findings.load();
+  }
+  EXPECT_EQ(findings, 0);
+}
+
 TEST(ServerTogether, ConnectionsMayEndMeanwhile) {
   for (int round = 0; round < 20; ++round) {
     TestServer server([](ServerOptions& options) { options.workers = 2; });
@@ -390,7 +427,18 @@ TEST(ServerDrain, CutsOffWhatDoesNotEndInTime) {
   ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
   EXPECT_FALSE(server.server->drain(20));
   EXPECT_TRUE(client.closed());
-  EXPECT_EQ(server.handler.cancelled, 1);
+  EXPECT_TRUE(server.handler.eventually([&] { return server.handler.cancelled == 1; }));
+}
+
+TEST(ServerDrain, DoesNotWaitForAHandlerThatDoesNotEnd) {
+  TestServer server;
+  RawClient client(server.port());
+  client.send(get("/stuck"));
+  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  EXPECT_FALSE(server.server->drain(20));
+  EXPECT_EQ(server.handler.blocked, 1);
+  EXPECT_TRUE(client.closed());
+  server.handler.release();
 }
 
 TEST(ServerDrain, IdleServerDrainsAtOnce) {

@@ -58,9 +58,17 @@ Fast TestHandler::tryFast(const Request& request, Response& response) noexcept {
 
 namespace {
 struct Note final : Finding {
-  explicit Note(std::string_view path_in) : path(path_in) {}
+  Note(std::string_view path_in, std::atomic<int>& alive_in) : path(path_in), alive(alive_in) {
+    ++alive;
+  }
+  ~Note() override { --alive; }
   std::string path;
+  std::atomic<int>& alive;
 };
+
+void waitUntilGone(const Request& request) {
+  while (!request.cancelled()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
 }  // namespace
 
 void TestHandler::tryTogether(std::span<Attempt> attempts) noexcept {
@@ -70,7 +78,8 @@ void TestHandler::tryTogether(std::span<Attempt> attempts) noexcept {
       attempt.response.setBody("together");
       attempt.answered = true;
     } else {
-      attempt.finding = std::make_unique<Note>(attempt.request.path());
+      if (attempt.request.path() == "/together/leaves") waitUntilGone(attempt.request);
+      attempt.finding = std::make_unique<Note>(attempt.request.path(), findings);
     }
   }
 }
@@ -78,7 +87,14 @@ void TestHandler::tryTogether(std::span<Attempt> attempts) noexcept {
 void TestHandler::handle(const Request& request, Response& response, Finding* finding) noexcept {
   ++handled;
   const std::string_view path = request.path();
-  if (path.starts_with("/together/")) {
+  if (path == "/together/meet") {
+    ++meeting;
+    response.setBody(eventually([this] { return meeting >= 2; }) ? "met" : "alone");
+  } else if (path == "/together/stays") {
+    ++staying;
+    waitUntilGone(request);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  } else if (path.starts_with("/together/")) {
     response.setBody(finding != nullptr ? "found " + static_cast<Note*>(finding)->path : "alone");
   } else if (path == "/probe") {
     ++probes;
@@ -94,11 +110,11 @@ void TestHandler::handle(const Request& request, Response& response, Finding* fi
     std::from_chars(path.data() + 8, path.data() + path.size(), status);
     response.setStatus(status);
     response.setBody("status");
-  } else if (path == "/block") {
+  } else if (path == "/block" || path == "/stuck") {
     std::unique_lock lock(mutex_);
     ++blocked;
     while (!released_.wait_for(lock, std::chrono::milliseconds(5), [this] { return release_; })) {
-      if (request.cancelled()) {
+      if (path == "/block" && request.cancelled()) {
         ++cancelled;
         break;
       }

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -105,6 +106,48 @@ TEST(WorkerPool, StoppingDropsWhatIsQueued) {
   blocker.letGo();
   stopper.join();
   EXPECT_FALSE(ran);
+}
+
+// Those that were taken together run on their own, the last ones on other workers.
+class Gatherer final : public Job {
+ public:
+  explicit Gatherer(std::function<void()> work = [] {}) : work_(std::move(work)) {
+    gathers_ = true;
+  }
+  void run() noexcept override { work_(); }
+  void runTogether(std::span<Job* const> jobs, WorkerPool& pool) noexcept override {
+    for (Job* job : jobs.subspan(1)) pool.giveBack(*job);
+    jobs[0]->run();
+  }
+  void dropped() noexcept override { ++drops; }
+  int drops = 0;
+
+ private:
+  std::function<void()> work_;
+};
+
+TEST(WorkerPool, AJobThatWasGivenBackIsDroppedOnceWhenThePoolStops) {
+  std::promise<void> started;
+  std::promise<void> go;
+  Gatherer first([&] {
+    started.set_value();
+    go.get_future().wait();
+  });
+  Gatherer second;
+  WorkerPool pool(1, 10);
+  Blocker blocker(pool);
+  ASSERT_TRUE(pool.submit(first));
+  ASSERT_TRUE(pool.submit(second));
+  blocker.letGo();
+  started.get_future().wait();
+  std::thread stopper([&pool] { pool.stop(); });
+  while (pool.queued() > 0) std::this_thread::yield();
+  go.set_value();
+  stopper.join();
+  EXPECT_EQ(second.drops, 1);
+  EXPECT_EQ(first.drops, 0);
+  pool.giveBack(second);
+  EXPECT_EQ(second.drops, 2);
 }
 
 TEST(WorkerPool, AStoppedPoolRefusesJobs) {
