@@ -92,20 +92,18 @@ StateDatabase::StateDatabase(StateOptions options)
     throw StoreError(options_.data_dir.string() + ": cannot be made (" + error.message() +
                      "); set site.data to a folder that the server's user may write");
   }
-  const auto holding = hold();
-  connect();
+  refresh();
 }
 
-void StateDatabase::connect() {
-  statements_.reset();
-  connection_.reset();
-  sqlite::ConnectionOptions options;
-  options.file = file_;
-  options.busy_timeout = options_.writer_wait;
-  auto connection = std::make_unique<sqlite::Connection>(options);
-  prepareFile(*connection, file_);
-  connection_ = std::move(connection);
-  statements_ = std::make_unique<sqlite::StatementCache<sqlite::Statement>>();
+StateDatabase::Access::Access(StateDatabase& database)
+    : lock_(database.mutex_),
+      opened_(database.opened_ ? *database.opened_
+                               : throw StoreError(database.file_.string() +
+                                                  ": is being opened anew; try again")) {}
+
+bool StateDatabase::isOpen() {
+  const std::lock_guard guard(mutex_);
+  return opened_ != nullptr;
 }
 
 StateDatabase::Holding StateDatabase::hold() {
@@ -128,21 +126,30 @@ StateDatabase::Holding StateDatabase::hold() {
 }
 
 void StateDatabase::followFile() {
-  if (!connection_ || connection_->moved()) connect();
+  const std::lock_guard guard(mutex_);
+  if (opened_ && !opened_->connection.moved()) return;
+  // The old one first: SQLite's locks are the process's, and the files beside the database may be
+  // the same.
+  opened_.reset();
+  sqlite::ConnectionOptions options;
+  options.file = file_;
+  options.busy_timeout = options_.writer_wait;
+  auto opened = std::make_unique<Opened>(options);
+  prepareFile(opened->connection, file_);
+  opened_ = std::move(opened);
 }
 
 void StateDatabase::refresh() {
   const auto holding = hold();
-  const std::lock_guard guard(mutex_);
   followFile();
 }
 
 void StateDatabase::checkpoint() {
   const auto holding = hold();
-  const std::lock_guard guard(mutex_);
   followFile();
-  sqlite3_wal_checkpoint_v2(connection_->handle(), "main", SQLITE_CHECKPOINT_PASSIVE, nullptr,
-                            nullptr);
+  Access access(*this);
+  sqlite3_wal_checkpoint_v2(access.connection().handle(), "main", SQLITE_CHECKPOINT_PASSIVE,
+                            nullptr, nullptr);
 }
 
 }  // namespace larder::site

@@ -22,26 +22,32 @@ class StateDatabase {
   [[nodiscard]] const StateOptions& options() const noexcept { return options_; }
   [[nodiscard]] Millis now() const noexcept { return options_.clock->wall(); }
 
+  struct Opened {
+    explicit Opened(const sqlite::ConnectionOptions& options) : connection(options) {}
+    sqlite::Connection connection;
+    sqlite::StatementCache<sqlite::Statement> statements;
+  };
   class Access {
    public:
-    explicit Access(StateDatabase& database) : database_(database), lock_(database.mutex_) {}
+    explicit Access(StateDatabase& database);
     /// A kept statement; valid until the next call.
     [[nodiscard]] sqlite::Statement& operator()(std::string_view sql) {
-      return database_.statements_->get(
-          sql, [&] { return sqlite::Statement(*database_.connection_, sql); });
+      return opened_.statements.get(sql, [&] { return sqlite::Statement(connection(), sql); });
     }
-    [[nodiscard]] sqlite::Connection& connection() noexcept { return *database_.connection_; }
+    [[nodiscard]] sqlite::Connection& connection() noexcept { return opened_.connection; }
     /// Rows that the last statement changed.
     [[nodiscard]] bool changed() noexcept { return sqlite3_changes64(connection().handle()) > 0; }
 
    private:
-    StateDatabase& database_;
     std::lock_guard<std::mutex> lock_;
+    Opened& opened_;
   };
 
   /// `work(access)` sees all that was committed before.
   template <class Work>
   auto read(Work&& work) {
+    // What took the file's place may have been of no use: says so, unless there is a good one now.
+    if (!isOpen()) refresh();
     Access access(*this);
     return work(access);
   }
@@ -49,8 +55,8 @@ class StateDatabase {
   template <class Work>
   auto write(Work&& work) {
     auto lock = hold();
-    Access access(*this);
     followFile();
+    Access access(*this);
     sqlite::Transaction transaction(access.connection(), true);
     if constexpr (std::is_void_v<decltype(work(access))>) {
       work(access);
@@ -71,16 +77,16 @@ class StateDatabase {
     WriterLock::Held held;
   };
   [[nodiscard]] Holding hold();
+  [[nodiscard]] bool isOpen();
+  /// While the lock file is held, as all that changes `opened_`.
   void followFile();
-  void connect();
 
   StateOptions options_;
   std::filesystem::path file_;
   std::mutex lock_mutex_;
   std::shared_ptr<WriterLock> lock_;
-  std::mutex mutex_;  // guards all below
-  std::unique_ptr<sqlite::Connection> connection_;
-  std::unique_ptr<sqlite::StatementCache<sqlite::Statement>> statements_;
+  std::mutex mutex_;                // guards all below
+  std::unique_ptr<Opened> opened_;  // null after the file was replaced by one of no use
 };
 
 }  // namespace larder::site

@@ -263,6 +263,26 @@ PublishedPage pageOf(const std::string& key) {
   return {.key = key, .stamp = {1, 2, 3}, .scopes = {4, 5}, .revision = 6, .expires = 100};
 }
 
+TEST_F(StateTest, AReplacedFileThatIsOfNoUseIsToldUntilThereIsAGoodOne) {
+  namespace fs = std::filesystem;
+  addAnna();
+  state_->maintain();  // all of it is in the main file
+  const fs::path file = dir_.file("var/state.db");
+  const fs::path kept = dir_.file("kept.db");
+  fs::copy_file(file, kept);
+  const auto replaceBy = [&](const fs::path& other) {
+    for (const char* suffix : {"-wal", "-shm"}) fs::remove(file.string() + suffix);
+    fs::rename(other, file);
+  };
+  replaceBy(dir_.write("foreign.db", std::string(4'096, 'x')));
+  EXPECT_THROW(state_->setSetting("a", "1", "me"), StoreError);
+  EXPECT_THROW(static_cast<void>(state_->settings()), StoreError);
+  EXPECT_THROW(state_->setSetting("a", "1", "me"), StoreError);
+  replaceBy(kept);
+  EXPECT_TRUE(state_->settings().empty());
+  EXPECT_EQ(logIn("anna", "correct horse"), LogInOutcome::ok);
+}
+
 TEST_F(StateTest, PublishedPagesAreNotedReplacedAndForgotten) {
   std::vector<PublishedPage> first{pageOf("/a"), pageOf("/b"), pageOf("/a")};
   state_->notePublished(first);
