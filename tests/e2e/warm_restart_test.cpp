@@ -1,4 +1,6 @@
 // A cache that outlives the server: warm at once, and never stale.
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -92,6 +94,21 @@ TEST_F(WarmRestart, ADamagedFileIsIgnored) {
   ASSERT_NE(at, std::string::npos) << output_;
   EXPECT_EQ(output_.find(told, at + 1), std::string::npos);
   EXPECT_NE(output_.find("is damaged", at), std::string::npos) << output_;
+}
+
+TEST_F(WarmRestart, WhatAKilledProcessLeftOfItsFileIsRemoved) {
+  warm("/handbook/guide/first-steps");
+  const std::string file = files().at(0);
+  auto ended = testing::Process::start("true", {});
+  ended->wait();
+  const std::string left = file + '.' + std::to_string(ended->pid()) + ".new";
+  const std::string alive = file + '.' + std::to_string(::getpid()) + ".new";
+  const std::string foreign = file + ".of-somebody.new";
+  for (const auto& name : {left, alive, foreign}) std::ofstream(name) << "half a file";
+  const auto server = serve();
+  EXPECT_TRUE(eventually([&] { return !std::filesystem::exists(left); }));
+  EXPECT_TRUE(std::filesystem::exists(alive));
+  EXPECT_TRUE(std::filesystem::exists(foreign));
 }
 
 TEST_F(WarmRestart, AnUnknownKindOfSnapshotIsRefused) {

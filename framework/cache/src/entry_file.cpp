@@ -1,17 +1,20 @@
 #include "larder/cache/entry_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -82,11 +85,24 @@ Error failed(const std::filesystem::path& file, const char* what) {
   return Error{file.string() + ": " + what + ": " + why};
 }
 
+constexpr std::string_view kUnfinished = ".new";
+
+/// The process that saves, or saved, to this file, if it is of those that a TemporaryFile makes.
+std::optional<pid_t> writerOf(std::string_view name, std::string_view final_name) {
+  if (!name.starts_with(final_name) || !name.ends_with(kUnfinished)) return {};
+  name.remove_suffix(kUnfinished.size());
+  name.remove_prefix(std::min(final_name.size() + 1, name.size()));  // a dot
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
+  if (error != std::errc() || end != name.data() + name.size() || pid <= 0) return {};
+  return pid;
+}
+
 /// A file under another name, gone unless it is renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& final_name)
-      : path_(final_name.string() + "." + std::to_string(::getpid()) + ".new"),
+      : path_(final_name.string() + "." + std::to_string(::getpid()).append(kUnfinished)),
         descriptor_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600)) {}
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -166,6 +182,18 @@ Result<std::size_t> EntryFile::save(Cache& cache, std::size_t budget) const {
   if (!out.writeAt(checksum, kChecksumAt) || !out.rename(file_))
     return failed(file_, "cannot be written");
   return count;
+}
+
+void EntryFile::removeLeftovers() const noexcept try {
+  const std::string own = file_.filename().string();
+  for (const auto& found : std::filesystem::directory_iterator(file_.parent_path())) {
+    const auto writer = writerOf(found.path().filename().string(), own);
+    // In a container each run has the same number.
+    const bool gone =
+        writer && (*writer == ::getpid() || (::kill(*writer, 0) != 0 && errno == ESRCH));
+    if (gone) ::unlink(found.path().c_str());
+  }
+} catch (const std::exception&) {  // they only take room
 }
 
 Result<std::size_t> EntryFile::restore(Cache& cache) const {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "app_host.h"
@@ -101,10 +102,8 @@ class Application::Impl final : public ManagementBackend {
         apps_(libraries_, app_host_) {}
 
   ~Impl() override {
-    const bool served = server_ != nullptr;
     server_.reset();
     executor_.stop();
-    if (served) warm_start_.saveAll();
   }
 
   Result<> start() {
@@ -148,15 +147,13 @@ class Application::Impl final : public ManagementBackend {
   }
 
   Result<> reload(Config config) {
+    const auto waiting = waitingForRestart(config_, config);
+    // What needs a restart stays as it was.
+    config.shown = config_.shown;
+    config.http = config_.http;
+    config.nginx = config_.nginx;
     if (auto configured = configure(config); !configured) return configured;
-    for (const ShownSetting& setting : config.shown) {
-      const auto before = std::ranges::find(config_.shown, setting.name, &ShownSetting::name);
-      if (before->value != setting.value && setting.name != "log.level") {
-        log_.write(LogLevel::warning, setting.origin + ": " + setting.name +
-                                          " takes effect after a restart; it stays " +
-                                          before->value);
-      }
-    }
+    for (const std::string& line : waiting) log_.write(LogLevel::warning, line);
     log_.setLevel(config.log.level);
     if (const auto reopened = log_.reopen(); !reopened)
       log_.write(LogLevel::warning, reopened.error().message);
@@ -164,14 +161,18 @@ class Application::Impl final : public ManagementBackend {
       if (const auto reopened = access_log_->reopen(); !reopened)
         log_.write(LogLevel::warning, reopened.error().message);
     }
-    // What needs a restart stays as it was.
-    config.shown = std::move(config_.shown);
-    config.http = config_.http;
     config_ = std::move(config);
     return Done{};
   }
 
-  bool drain(Millis patience) { return server_->drain(patience); }
+  bool drain(Millis patience) {
+    // At the same time: an end that has to be quick has time for one of the two.
+    std::thread saving([this] { warm_start_.saveAll(); });
+    const bool drained = server_->drain(patience);
+    saving.join();
+    if (access_log_) access_log_->close();
+    return drained;
+  }
   [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
 
   [[nodiscard]] std::string caches(const ReportQuery& query) override {

@@ -280,7 +280,19 @@ class Builder {
 };
 
 std::string quoted(const std::string& text) {
-  return '"' + text + '"';
+  std::string result = "\"";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"' || c == '\\') result += '\\';
+    if (c == '$' && text[i + 1] == '{') result += '$';  // no name of an environment variable
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
+      constexpr const char* kHex = "0123456789abcdef";
+      ((result += "\\u00") += kHex[c >> 4]) += kHex[c & 15];
+    } else {
+      result += c;
+    }
+  }
+  return result += '"';
 }
 
 std::string listed(const std::vector<std::string>& texts) {

@@ -30,12 +30,6 @@ std::string timeOf(Millis wall) {
                                          Poco::DateTimeFormat::SORTABLE_FORMAT);
 }
 
-/// As a reload treats it.
-bool needsRestart(std::string_view key) {
-  const auto table = key.substr(0, key.find('.'));
-  return table != "manager" && table != "rule" && table != "app" && key != "log.level";
-}
-
 /// A manager whose plugin refuses its settings would be reported as failed once they are taken
 /// over: better to refuse them here.
 Result<> checkManagers(const Config& config) {

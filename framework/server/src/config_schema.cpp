@@ -39,6 +39,7 @@ constexpr SettingSpec kHttp[] = {
     {"queue", kInteger, "1000", "Requests that may wait for a worker; more get 503."},
     {"queue_timeout", kDuration, "10s", "How long a request may wait for a worker."},
     {"request_timeout", kDuration, "30s", "How long a request may take once a worker has it."},
+    {"drain_timeout", kDuration, "4s", "How long requests may go on when the server is to end."},
     {"head_timeout", kDuration, "10s", "For a request's whole head, however slowly it comes."},
     {"body_timeout", kDuration, "60s", "For a request's whole body."},
     {"idle_timeout", kDuration, "65s", "Between two requests of a connection."},
@@ -79,6 +80,7 @@ void applyHttp(const Checked& table, Config& config) {
   http.queue_limit = table.number<std::size_t>("queue", 1, kAnyCount);
   http.queue_deadline = table.time("queue_timeout");
   config.request_timeout = table.time("request_timeout");
+  config.drain_timeout = table.time("drain_timeout");
   http.head_deadline = table.time("head_timeout");
   http.body_deadline = table.time("body_timeout");
   http.idle_deadline = table.time("idle_timeout");

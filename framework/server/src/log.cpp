@@ -175,7 +175,8 @@ class AccessLog::File {
     async_->setProperty("queueSize", "10000");
     async_->open();
   }
-  ~File() { async_->close(); }
+  ~File() { close(); }
+  void close() { async_->close(); }
   void write(const std::string& line) {
     async_->log(Poco::Message("access", line, Poco::Message::PRIO_INFORMATION));
   }
@@ -216,6 +217,10 @@ void AccessLog::refused(const http::PeerAddress& peer, int status,
     file_->write(peer.host() + " - " + std::to_string(status) + ' ' + inQuotes(reason));
   } catch (...) {  // as above
   }
+}
+
+void AccessLog::close() {
+  file_->close();
 }
 
 Result<> AccessLog::reopen() {

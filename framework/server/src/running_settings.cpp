@@ -1,5 +1,7 @@
 #include "running_settings.h"
 
+#include <algorithm>
+
 #include "larder/cache/system_clock.h"
 
 namespace larder::server {
@@ -40,6 +42,29 @@ Result<Config> loadEffectiveConfig(const std::string& file, std::span<const Over
   config = loadConfig(file, all);
   if (config) config->changes = std::move(changes);
   return config;
+}
+
+bool needsRestart(std::string_view key) noexcept {
+  const auto table = key.substr(0, key.find('.'));
+  return table != "manager" && table != "rule" && table != "app" && key != "log.level";
+}
+
+std::vector<Override> settingsInForce(const Config& running) {
+  std::vector<Override> fixed;
+  for (const ShownSetting& setting : running.shown)
+    if (needsRestart(setting.name)) fixed.push_back({setting.name, setting.value});
+  return fixed;
+}
+
+std::vector<std::string> waitingForRestart(const Config& running, const Config& read) {
+  std::vector<std::string> lines;
+  for (const ShownSetting& setting : read.shown) {
+    const auto before = std::ranges::find(running.shown, setting.name, &ShownSetting::name);
+    if (!needsRestart(setting.name) || before->value == setting.value) continue;
+    lines.push_back(setting.origin + ": " + setting.name +
+                    " takes effect after a restart; it stays " + before->value);
+  }
+  return lines;
 }
 
 }  // namespace larder::server

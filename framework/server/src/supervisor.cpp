@@ -35,8 +35,9 @@ using nlohmann::json;
 
 constexpr Millis kReportPatience = 5'000;
 constexpr Millis kCommitPatience = 15'000;
-/// Workers drain for 4 s at most; what still runs then is killed.
-constexpr Millis kEndPatience = 4'800;
+/// Beyond the time to drain: what workers keep for the next start may be large. Who has not ended
+/// himself then hangs, and is killed.
+constexpr Millis kEndPatience = 15'000;
 constexpr int kControlDescriptor = 3;
 
 /// Holds a port for the workers, which listen on it by SO_REUSEPORT.
@@ -236,6 +237,9 @@ class Supervisor::Impl final : public ManagementBackend {
       return postpone(worker, std::generic_category().message(errno));
     std::vector<std::string> words = {"larder"};
     words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
+    // One that is started later is like the others, whatever the file says by now.
+    for (const Override& fixed : settingsInForce(config_))
+      words.insert(words.end(), {"-D", fixed.key + '=' + fixed.value});
     words.insert(words.end(),
                  {"-D", "http.port=" + std::to_string(config_.http.port), "--worker",
                   std::to_string(worker.number), "--control", std::to_string(kControlDescriptor)});
@@ -329,6 +333,8 @@ class Supervisor::Impl final : public ManagementBackend {
       log_.write(LogLevel::error, "not reloaded: " + config.error().message);
       return;
     }
+    for (const std::string& line : waitingForRestart(config_, *config))
+      log_.write(LogLevel::warning, line);
     if (const auto reopened = log_.reopen(); !reopened)
       log_.write(LogLevel::warning, reopened.error().message);
     log_.setLevel(config->log.level);
@@ -339,7 +345,7 @@ class Supervisor::Impl final : public ManagementBackend {
   int end() {
     for (const Worker& worker : workers_)
       if (worker.pid != 0) ::kill(worker.pid, SIGTERM);
-    const Millis last = clock_.monotonic() + kEndPatience;
+    const Millis last = clock_.monotonic() + config_.drain_timeout + kEndPatience;
     bool clean = true;
     bool killed = false;
     while (std::ranges::any_of(workers_, [](const Worker& worker) { return worker.pid != 0; })) {

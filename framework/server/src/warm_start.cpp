@@ -76,6 +76,7 @@ void WarmStart::saveAll() {
 void WarmStart::restore(Kept& kept) noexcept try {
   const std::lock_guard lock(kept.mutex);
   kept.restored = true;
+  kept.file.removeLeftovers();
   const auto count = kept.file.restore(*kept.cache);
   if (!count)
     lent_.log(LogLevel::warning, kept.name + " starts empty: " + count.error().message);

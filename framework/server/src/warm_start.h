@@ -1,7 +1,7 @@
 // WarmStart: keeps the most used entries of the managers with `snapshot = "file"` in files of the
 // data folder, and gives them back at the start.
 //
-// Restores in the background, saves in the background at each interval and once more in the end. A
+// Restores in the background, saves in the background at each interval and once more at the end. A
 // manager's file is not written before it has been read, so that a process which ends at once does
 // not lose what the one before it kept.
 #pragma once
@@ -36,7 +36,7 @@ class WarmStart {
   void adopt(const ManagerSet& set);
   /// Saves in the background what is due.
   void tick();
-  /// Saves all now. No executor runs any more.
+  /// Saves all before it returns.
   void saveAll();
 
  private:

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <set>
 #include <thread>
 
@@ -149,6 +150,27 @@ TEST_F(Serve, AccessLogHoldsOneLineARequest) {
       << shown->output();
 }
 
+TEST_F(Serve, AViewThatDoesNotEndKeepsNeitherTheServerNorWhatItKeepsForTheNextStart) {
+  dir_.write("app/app.toml",
+             "[[route]]\npattern = \"/x\"\nview = \"x\"\n"
+             "[[view]]\nname = \"x\"\nkind = \"script\"\nfile = \"x.lua\"\n");
+  dir_.write("app/x.lua", "while true do local text = string.rep('x', 1000000) end\n");
+  configure(std::string(kFast) + "snapshot = \"file\"\n[[app]]\nmount = \"/a\"\nfolder = \"" +
+            dir_.file("app") + "\"\n");
+  testing::Process server = serve({"-D", "http.drain_timeout=20ms"});
+  std::thread visitor([this] { EXPECT_EQ(httpAsk(port_, "GET", "/a/x").status, 0); });
+  EXPECT_TRUE(eventually([&] {
+    return manage("/@@caches").at("processes")[0].at("http").at("requests").get<int>() > 0;
+  }));
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(4'000), 0) << server.output();  // the script's limit is 5 s
+  visitor.join();
+  EXPECT_NE(server.output().find("some requests were cut off"), std::string::npos);
+  const auto files = std::filesystem::directory_iterator(dir_.file("var"));
+  EXPECT_TRUE(std::any_of(begin(files), end(files),
+                          [](const auto& file) { return file.path().extension() == ".entries"; }));
+}
+
 /// Keep-alive clients that count whole answers, and those that were cut short.
 class Load {
  public:
@@ -250,6 +272,28 @@ TEST_F(Processes, OneThatIsKilledIsReplaced) {
     const std::vector<pid_t> now = workers();
     return now.size() == 2 && std::ranges::find(now, before[0]) == now.end();
   }));
+}
+
+TEST_F(Processes, Semantics42_OneThatIsReplacedServesByTheSettingsOfTheOthers) {
+  const auto refused = [this] {
+    return httpAsk(port_, "POST", "/nothing", "", std::string(2'000, 'x')).status == 413;
+  };
+  {
+    testing::Process supervisor = serveBy(2);
+    ASSERT_TRUE(areReady(2));
+    ASSERT_EQ(run({"config", "set", "http.max_body", "1K", "-c", conf_}).status, 0);
+    const std::vector<pid_t> before = workers();
+    ::kill(before[0], SIGKILL);
+    ASSERT_TRUE(eventually([&] {
+      const std::vector<pid_t> now = workers();
+      return now.size() == 2 && std::ranges::find(now, before[0]) == now.end();
+    }));
+    for (int i = 0; i < 40; ++i) ASSERT_FALSE(refused()) << i;
+    EXPECT_EQ(supervisor.stop(), 0);
+  }
+  const testing::Process supervisor = serveBy(2);
+  ASSERT_TRUE(areReady(2));
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(refused()) << i;
 }
 
 TEST_F(Processes, ServeWhileOneIsReplaced) {

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "larder/test/paths.h"
+#include "running_settings.h"
 
 namespace larder::server {
 namespace {
@@ -226,6 +227,24 @@ TEST(Config, WildcardMayReachAManagerBelow) {
       "conf.toml", {});
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_TRUE(config->warnings.empty());
+}
+
+TEST(Config, SettingsInForceGiveTheSameAgainWhateverTheFileSaysByNow) {
+  const auto running = parseConfig(
+      "[site]\nname = 'a\"b\\c$${d}'\n[http]\nhosts = [\"example.org\"]\nport = 0\n"
+      "[log]\nfile = \"x\\ny\"\nlevel = \"error\"\n",
+      "conf.toml", {});
+  ASSERT_TRUE(running) << running.error().message;
+  const auto other = parseConfig("[store]\nkeep_log = 5000\n", "conf.toml", {});
+  ASSERT_TRUE(other);
+  EXPECT_FALSE(waitingForRestart(*running, *other).empty());
+  const auto again =
+      parseConfig("[store]\nkeep_log = 5000\n", "conf.toml", settingsInForce(*running));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(waitingForRestart(*running, *again), std::vector<std::string>());
+  EXPECT_EQ(again->site_name, "a\"b\\c${d}");
+  EXPECT_EQ(again->store.keep_log, running->store.keep_log);
+  EXPECT_EQ(again->log.level, LogLevel::info);  // follows a reload, as that of the others did
 }
 
 TEST(Config, MissingFileIsNamed) {

@@ -42,6 +42,8 @@ class EntryFile {
   /// reads it, or the next process after a power failure, sees the old one or the new. Returns how
   /// many there are.
   [[nodiscard]] Result<std::size_t> save(Cache& cache, std::size_t budget) const;
+  /// Removes what a process that was killed while it saved has left beside the file.
+  void removeLeftovers() const noexcept;
   /// Puts the entries whose lifetime is not over into the cache and returns how many. None when
   /// there is no file; an error when it is damaged or another cache's, and the cache is as it was.
   [[nodiscard]] Result<std::size_t> restore(Cache& cache) const;

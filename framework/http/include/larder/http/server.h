@@ -91,8 +91,8 @@ class Server {
   [[nodiscard]] std::uint16_t port() const noexcept;
   [[nodiscard]] ServerStats stats() const noexcept;
   /// Accepts no more, closes idle connections, lets requests end and answers them with
-  /// "Connection: close". True when all was done within `deadline` ms; else the rest is cut off, and
-  /// handlers may still run, for nobody.
+  /// "Connection: close". True when all was done within `deadline` ms; else the rest is cut off,
+  /// and handlers may still run, for nobody.
   bool drain(Millis deadline);
 
  private:

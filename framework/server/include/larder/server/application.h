@@ -47,7 +47,8 @@ class Application {
   /// keep what they hold, the others start empty while those they replace finish what runs. Fails
   /// without changing anything. What needs a restart is logged.
   Result<> reload(Config config);
-  /// Lets requests finish, at most `patience` ms; true when all did.
+  /// Lets requests finish, at most `patience` ms, and writes what managers keep for the next start;
+  /// true when all did. Else views may still run, and the end of this object waits for them.
   bool drain(Millis patience);
 
   [[nodiscard]] std::uint16_t port() const noexcept;

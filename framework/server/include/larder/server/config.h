@@ -109,6 +109,7 @@ struct Config {
   std::size_t max_renders = 0;  ///< at a time in this process
   Millis render_wait = 0;       ///< for one's turn
   Millis request_timeout = 0;   ///< a request whose answer takes longer fails
+  Millis drain_timeout = 0;     ///< requests that take longer when the server ends are cut off
 
   std::vector<AppConfig> apps;
   std::vector<ManagerConfig> managers;

@@ -68,6 +68,8 @@ class AccessLog final : public http::Handler {
   void refused(const http::PeerAddress& peer, int status,
                std::string_view reason) noexcept override;
   Result<> reopen();
+  /// Returns when all lines are in the file. The server serves no more.
+  void close();
 
  private:
   class File;
