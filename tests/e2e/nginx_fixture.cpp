@@ -1,6 +1,9 @@
 #include "nginx_fixture.h"
 
+#include <algorithm>
 #include <charconv>
+#include <fstream>
+#include <iterator>
 #include <sstream>
 
 namespace larder::e2e {
@@ -29,7 +32,8 @@ void NginxTest::SetUp() {
   configureSite("RAMCache",
                 "[[rule]]\npath = \"/**\"\npublish = \"nginx\"\n[nginx]\nlisten = \"127.0.0.1:" +
                     std::to_string(nginx_port_) + "\"\nmemcached = \"" + memcached_->address() +
-                    "\"\ntypes = [\"/api/v1 application/json\"]\n");
+                    "\"\ntypes = [\"/api/v1 application/json\"]\n[log]\naccess = \"" +
+                    dir_.file("access.log") + "\"\n");
   seed();
 }
 
@@ -103,6 +107,17 @@ std::uint64_t NginxTest::requests() {
   for (const auto& process : report.at("processes"))
     sum += process.at("http").at("requests").get<std::uint64_t>();
   return sum;
+}
+
+std::size_t NginxTest::requestsLogged(const std::string& mark) {
+  httpAsk(port_, "GET", mark);
+  std::string log;
+  EXPECT_TRUE(eventually([&] {
+    std::ifstream file(dir_.file("access.log"));
+    log.assign(std::istreambuf_iterator<char>(file), {});
+    return log.find(mark) != std::string::npos;
+  })) << log;
+  return static_cast<std::size_t>(std::count(log.begin(), log.end(), '\n'));
 }
 
 std::uint64_t NginxTest::published(const std::string& what) {

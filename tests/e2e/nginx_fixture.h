@@ -27,6 +27,9 @@ class NginxTest : public SiteTest {
   [[nodiscard]] bool becomesPublished(const std::string& target);
   /// Requests that have reached the app server, in all its processes.
   [[nodiscard]] std::uint64_t requests();
+  /// Lines of the app server's log of requests, after it was asked for the page `mark`, whose line
+  /// is the last one.
+  [[nodiscard]] std::size_t requestsLogged(const std::string& mark);
   /// A counter of what became of offered pages.
   [[nodiscard]] std::uint64_t published(const std::string& what);
 

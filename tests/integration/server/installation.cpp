@@ -96,13 +96,14 @@ std::vector<pid_t> Installation::workers() {
   return pids;
 }
 
-bool Installation::eventually(const std::function<bool()>& ready) {
+bool Installation::within(int time, const std::function<bool()>& ready) {
+  using Clock = std::chrono::steady_clock;
+  const auto end = Clock::now() + std::chrono::milliseconds(time);
   // What happens in other processes cannot be waited for in another way than by asking again.
-  for (int i = 0; i < 1'000; ++i) {
+  for (bool last = false;; std::this_thread::sleep_for(std::chrono::milliseconds(20))) {
     if (ready()) return true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    if (std::exchange(last, Clock::now() >= end)) return false;
   }
-  return false;
 }
 
 }  // namespace larder::server

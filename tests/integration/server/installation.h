@@ -49,8 +49,9 @@ class Installation : public ::testing::Test {
   [[nodiscard]] std::string token() const;
   /// Process ids of the workers, by the management port.
   std::vector<pid_t> workers();
-  /// Until `ready` is true; false when it does not become so.
-  static bool eventually(const std::function<bool()>& ready);
+  /// Until `ready` is true; false when it does not become so within so many ms.
+  static bool within(int time, const std::function<bool()>& ready);
+  static bool eventually(const std::function<bool()>& ready) { return within(20'000, ready); }
 
   testing::TempDir dir_;
   std::string conf_;
