@@ -12,11 +12,13 @@ void Job::runTogether(std::span<Job* const> jobs, WorkerPool&) noexcept {
   for (Job* job : jobs) job->run();
 }
 
-WorkerPool::WorkerPool(unsigned threads, std::size_t queue_limit) : limit_(queue_limit) {
+WorkerPool::WorkerPool(unsigned threads, std::size_t queue_limit)
+    : limit_(queue_limit), seats_(std::make_unique<Seat[]>(threads)) {
   threads_.reserve(threads);
   try {
     for (unsigned i = 0; i < threads; ++i) {
-      threads_.push_back(detail::startThread("http-work-" + std::to_string(i), [this] { work(); }));
+      threads_.push_back(
+          detail::startThread("http-work-" + std::to_string(i), [this, i] { work(seats_[i]); }));
     }
   } catch (...) {
     stop();
@@ -29,7 +31,7 @@ WorkerPool::~WorkerPool() {
 }
 
 bool WorkerPool::submit(Job& job) {
-  bool gathers = false;
+  Seat* worker = nullptr;
   {
     const std::lock_guard lock(mutex_);
     if (stopping_ || queued_ >= limit_) return false;
@@ -39,28 +41,44 @@ bool WorkerPool::submit(Job& job) {
     last_ = &job;
     job.queued_ = true;
     ++queued_;
-    gathers = job.gathers_;  // from here on the job may be done and gone at any time
+    // Once the mutex is free the job may be done and gone at any time.
+    if (!job.gathers_) worker = callOne();
   }
-  if (!gathers) ready_.notify_one();
+  notify(worker);
   return true;
 }
 
+void WorkerPool::wake() {
+  std::unique_lock lock(mutex_);
+  Seat* const worker = callOne();
+  lock.unlock();
+  notify(worker);
+}
+
+WorkerPool::Seat* WorkerPool::callOne() {
+  Seat* const worker = idle_;
+  if (worker == nullptr) return nullptr;
+  idle_ = worker->longer_idle;
+  worker->is_called = true;
+  return worker;
+}
+
 void WorkerPool::giveBack(Job& job) {
-  {
-    std::unique_lock lock(mutex_);
-    if (stopping_) {
-      lock.unlock();
-      return job.dropped();
-    }
-    job.gathers_ = false;
-    job.previous_ = nullptr;
-    job.next_ = first_;
-    (first_ != nullptr ? first_->previous_ : last_) = &job;
-    first_ = &job;
-    job.queued_ = true;
-    ++queued_;
+  std::unique_lock lock(mutex_);
+  if (stopping_) {
+    lock.unlock();
+    return job.dropped();
   }
-  ready_.notify_one();
+  job.gathers_ = false;
+  job.previous_ = nullptr;
+  job.next_ = first_;
+  (first_ != nullptr ? first_->previous_ : last_) = &job;
+  first_ = &job;
+  job.queued_ = true;
+  ++queued_;
+  Seat* const worker = callOne();
+  lock.unlock();
+  notify(worker);
 }
 
 bool WorkerPool::withdraw(Job& job) {
@@ -80,9 +98,9 @@ void WorkerPool::stop() {
       dropped.push_back(first_);
       unlink(*first_);
     }
+    while (idle_ != nullptr) notify(callOne());
   }
   for (Job* job : dropped) job->dropped();
-  ready_.notify_all();
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
@@ -93,10 +111,21 @@ std::size_t WorkerPool::queued() const {
   return queued_;
 }
 
-void WorkerPool::work() {
+std::size_t WorkerPool::idle() const {
+  const std::lock_guard lock(mutex_);
+  std::size_t count = 0;
+  for (const Seat* seat = idle_; seat != nullptr; seat = seat->longer_idle) ++count;
+  return count;
+}
+
+void WorkerPool::work(Seat& mine) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    ready_.wait(lock, [this] { return stopping_ || first_ != nullptr; });
+    while (!stopping_ && first_ == nullptr) {
+      mine.is_called = false;
+      mine.longer_idle = std::exchange(idle_, &mine);
+      mine.called.wait(lock, [&mine] { return mine.is_called; });
+    }
     if (stopping_) return;
     std::array<Job*, kMostTogether> jobs;
     std::size_t count = 0;
@@ -104,9 +133,9 @@ void WorkerPool::work() {
       jobs[count++] = first_;
       unlink(*first_);
     } while (jobs[0]->gathers_ && first_ != nullptr && first_->gathers_ && count < kMostTogether);
-    const bool others_wait = first_ != nullptr && first_->gathers_;
+    Seat* const another = first_ != nullptr && first_->gathers_ ? callOne() : nullptr;
     lock.unlock();
-    if (others_wait) wake();
+    notify(another);
     if (count == 1) {
       jobs[0]->run();
     } else {

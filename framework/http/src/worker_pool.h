@@ -1,9 +1,11 @@
 // WorkerPool: a fixed number of threads that take jobs off a bounded queue, first come first
-// served.
+// served. Of those that wait for one, the thread that waits the shortest is woken: what it works
+// with, its memory and its connections, is in the processor's cache still.
 #pragma once
 
 #include <condition_variable>
 #include <cstddef>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <thread>
@@ -47,7 +49,7 @@ class WorkerPool {
   /// False when the queue is full or the pool is stopping. Nobody is woken for a job that gathers:
   /// when all are in, call wake().
   bool submit(Job& job);
-  void wake() { ready_.notify_one(); }
+  void wake();
   /// A job that a worker has taken and not run goes to the head of the queue, full or not, and
   /// gathers no more. Dropped at once when the pool is stopping.
   void giveBack(Job& job);
@@ -56,15 +58,29 @@ class WorkerPool {
   /// Drops what is queued and waits for the jobs that run.
   void stop();
   [[nodiscard]] std::size_t queued() const;
+  /// Workers that wait for a job.
+  [[nodiscard]] std::size_t idle() const;
 
  private:
   static constexpr std::size_t kMostTogether = 32;
-  void work();
+  /// Where a worker waits.
+  struct Seat {
+    std::condition_variable called;
+    bool is_called = false;
+    Seat* longer_idle = nullptr;
+  };
+  void work(Seat& mine);
   void unlink(Job& job);
+  /// With the mutex held; the caller notifies it when he has let go. Null if all work.
+  [[nodiscard]] Seat* callOne();
+  static void notify(Seat* seat) {
+    if (seat != nullptr) seat->called.notify_one();
+  }
 
   const std::size_t limit_;
   mutable std::mutex mutex_;
-  std::condition_variable ready_;
+  const std::unique_ptr<Seat[]> seats_;
+  Seat* idle_ = nullptr;
   Job* first_ = nullptr;
   Job* last_ = nullptr;
   std::size_t queued_ = 0;

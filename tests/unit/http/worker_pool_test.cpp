@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <future>
+#include <set>
 #include <span>
 #include <thread>
 #include <utility>
@@ -51,6 +52,20 @@ TEST(WorkerPool, RunsJobsInOrder) {
   for (Task& task : tasks) ASSERT_TRUE(pool.submit(task));
   done.get_future().wait();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
+}
+
+TEST(WorkerPool, WhoWorkedLastWorksNext) {
+  WorkerPool pool(4, 10);
+  std::thread::id last;
+  Task task([&last] { last = std::this_thread::get_id(); });
+  std::set<std::thread::id> workers;
+  for (int i = 0; i < 20; ++i) {
+    while (pool.idle() < 4) std::this_thread::yield();
+    ASSERT_TRUE(pool.submit(task));
+    while (pool.idle() < 4 || pool.queued() > 0) std::this_thread::yield();
+    workers.insert(last);
+  }
+  EXPECT_EQ(workers.size(), 1U);
 }
 
 TEST(WorkerPool, RefusesWhatTheQueueCannotHold) {
