@@ -37,7 +37,9 @@ class Line {
 /// One operation on one server: gives the connection back only if all went well.
 class Exchange {
  public:
-  Exchange(Server& server, const Budget& budget) noexcept : server_(server), budget_(budget) {
+  /// `bytes`: of the value that is to be sent.
+  Exchange(Server& server, const Budget& budget, std::size_t bytes = 0) noexcept
+      : server_(server), budget_(budget), bytes_(bytes) {
     if (server_.isOpen()) {
       failure_.reason = Reason::breaker;
       server_.refused(Reason::breaker);
@@ -87,12 +89,13 @@ class Exchange {
   bool fail(Reason reason, std::string detail) noexcept {
     failure_ = {reason, std::move(detail)};
     connection_.close();
-    server_.failed(failure_, budget_.granted());
+    server_.failed(failure_, budget_.granted(), bytes_);
     return false;
   }
 
   Server& server_;
   const Budget& budget_;
+  const std::size_t bytes_;
   Server::Checkout connection_;
   Connection::Failure failure_;
 };
@@ -140,7 +143,7 @@ std::int64_t expiryFor(Millis ttl, Millis wall) noexcept {
 
 Stored store(Server& server, Verb verb, std::string_view key, std::string_view value,
              std::int64_t expiry, const Budget& budget) noexcept {
-  Exchange exchange(server, budget);
+  Exchange exchange(server, budget, value.size());
   Line head;
   head << (verb == Verb::set ? "set " : "add ") << key << " 0 " << expiry << " "
        << std::uint64_t{value.size()} << kLineEnd;

@@ -38,6 +38,8 @@ class GetReply {
   [[nodiscard]] bool begun() const noexcept { return begun_; }
   [[nodiscard]] std::size_t hits() const noexcept { return hits_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  /// Of values, also of one that is not whole yet.
+  [[nodiscard]] std::size_t arrived() const noexcept { return bytes_ + (value_ ? filled_ : 0); }
 
  private:
   [[nodiscard]] bool beginValue(std::string_view line);

@@ -35,7 +35,7 @@ void fail(Ask& ask, const Connection::Failure& failure) noexcept {
 }
 
 void failAndCount(Ask& ask, const Connection::Failure& failure) noexcept {
-  ask.server->failed(failure, ask.time);
+  ask.server->failed(failure, ask.time, ask.reply ? ask.reply->arrived() : 0);
   fail(ask, failure);
 }
 

@@ -249,10 +249,12 @@ void Server::refused(Reason reason) noexcept {
   counts_.errors(reason).fetch_add(1, std::memory_order_relaxed);
 }
 
-void Server::failed(const Connection::Failure& failure, Millis time) noexcept {
+void Server::failed(const Connection::Failure& failure, Millis time, std::size_t bytes) noexcept {
+  // A server that drips does not come so far in any timeout.
+  constexpr std::size_t kMuch = std::size_t{64} << 10;
   refused(failure.reason);
   if (failure.reason == Reason::full) return;
-  if (failure.reason == Reason::timeout && time < options_.timeout / 2) return;
+  if (failure.reason == Reason::timeout && (time < options_.timeout / 2 || bytes >= kMuch)) return;
   if (!breaker_.failed()) return;
   const std::string what = std::string(reasonName(failure.reason)) +
                            (failure.detail.empty() ? "" : " (" + failure.detail + ")");

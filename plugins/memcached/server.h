@@ -104,8 +104,10 @@ class Server : public std::enable_shared_from_this<Server> {
 
   void succeeded(const Budget& budget) noexcept;
   /// Counts, feeds the breaker, logs when that opens. Of a time-out `time` tells how long the
-  /// server had, ms: less than half of what it should have proves nothing.
-  void failed(const Connection::Failure& failure, Millis time) noexcept;
+  /// server had, ms: less than half of what it should have proves nothing. Neither does one when
+  /// there was much to carry, which takes its time: `bytes` that had arrived of what it was asked
+  /// for, or that it was to store.
+  void failed(const Connection::Failure& failure, Millis time, std::size_t bytes = 0) noexcept;
   /// Not asked at all.
   void refused(Reason reason) noexcept;
 

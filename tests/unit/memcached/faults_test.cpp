@@ -363,6 +363,26 @@ TEST_F(MemcachedFault, Semantics27_AfterTwoTimeOutsNobodyAsksTillAProbeSucceeds)
   EXPECT_TRUE(host_.logged("answers again"));
 }
 
+TEST_F(MemcachedFault, Semantics27_LargeValuesThatTakeTooLongDoNotOpenTheBreaker) {
+  const std::string large(100'000, 'v');
+  FakeServer server([&](Talk& talk, const Command& command) {
+    if (command.line.starts_with("get a ")) talk.say(reply("a", large) + reply("b", large).substr(0, 50'000));
+    talk.wait(10'000);
+  });
+  const auto cache = open({server.address()}, with("timeout", kTimeoutText));
+  const std::array<std::string_view, 2> keys = {"a", "b"};
+  for (int i = 0; i < 3; ++i) {
+    std::array<ByteLookup, 2> found;
+    cache->getMany(keys, found, kSoon);
+    EXPECT_EQ(valueOf(found[0]), large);
+    EXPECT_EQ(found[1].reason, Reason::timeout);
+    EXPECT_EQ(cache->put("a", large, kMinute, kSoon).reason, Reason::timeout);
+  }
+  EXPECT_TRUE(cache->health().ok);
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(cache->get("c", kSoon).reason, Reason::timeout);
+  EXPECT_FALSE(cache->health().ok);
+}
+
 TEST_F(MemcachedFault, Semantics27_ARefusingServerIsProbedAtLeastEveryFiveSeconds) {
   MemcachedServer server = launch();
   server.kill();
