@@ -6,14 +6,29 @@
 
 namespace larder {
 
+namespace {
+
+/// Until when to wait for what somebody else makes: half of what is left, so that there is time to
+/// render after waiting in vain.
+Millis endOfWait(const Policy& policy, const CallContext& context, Millis now) {
+  return addMillis(
+      now, std::min(policy.render_timeout, std::max<Millis>(context.deadline() - now, 0) / 2));
+}
+
+}  // namespace
+
 Answer Engine::lead(Call& call, CallContext& context, Recorder* parent, const CacheKey& key,
                     Found& found, const std::shared_ptr<Landing>& landing, std::uint64_t arrival) {
+  const auto& target = call.target();
   const auto lease = std::make_shared<Lease>(context.store_hangs_);
-  if (auto answer = takeLease(*lease, call, context, parent, key, found, *landing))
+  const bool softly = waitsSoftly(target, found, parent);
+  const auto soft_end =
+      softly ? addMillis(clock_.monotonic(), target.policy->soft_timeout) : kForever;
+  if (auto answer = takeLease(*lease, call, context, parent, key, found, *landing, soft_end))
     return std::move(*answer);
   bool aside = false;
-  if (waitsSoftly(call.target(), found, parent)) {
-    if (auto answer = renderAside(call, context, found, landing, lease, arrival, aside))
+  if (softly) {
+    if (auto answer = renderAside(call, context, found, landing, lease, arrival, soft_end, aside))
       return std::move(*answer);
   }
   return renderAndStore(call, context, parent, key, found, true, aside ? nullptr : landing.get());
@@ -21,14 +36,12 @@ Answer Engine::lead(Call& call, CallContext& context, Recorder* parent, const Ca
 
 std::optional<Answer> Engine::follow(Flight& flight, const Call& call, CallContext& context,
                                      Recorder* parent, std::uint64_t arrival, Found& found) {
-  // Half of what is left, so that there is time to render after waiting in vain.
   const auto& target = call.target();
   const auto now = clock_.monotonic();
-  auto wait =
-      std::min(target.policy->render_timeout, std::max<Millis>(context.deadline() - now, 0) / 2);
+  auto until = endOfWait(*target.policy, context, now);
   const bool softly = waitsSoftly(target, found, parent);
-  if (softly) wait = std::min(wait, target.policy->soft_timeout);
-  const bool landed = flight.landed->wait(addMillis(now, wait));
+  if (softly) until = std::min(until, addMillis(now, target.policy->soft_timeout));
+  const bool landed = flight.landed->wait(until);
   flights_.leave(context);
   if (!landed && softly) {
     count(target, Outcome::soft_timeouts);
@@ -72,16 +85,14 @@ std::optional<Answer> Engine::accept(const Flight& flight, const Call& call, Cal
 // a circle.
 std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallContext& context,
                                         Recorder* parent, const CacheKey& key, Found& found,
-                                        Landing& landing) {
+                                        Landing& landing, Millis soft_end) {
   const auto& target = call.target();
   const auto& policy = *target.policy;
   LeaseStore* const leases = target.manager->leases();
   if (!leases || policy.lease == 0 || found.miss == Outcome::miss_error) return std::nullopt;
   const bool nested = context.hasSnapshot();
   const auto limit = nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit;
-  const auto now = clock_.monotonic();
-  const auto until = addMillis(
-      now, std::min(policy.render_timeout, std::max<Millis>(context.deadline() - now, 0) / 2));
+  const auto until = std::min(endOfWait(policy, context, clock_.monotonic()), soft_end);
   const Stamp before = found.entry ? found.entry->stamp : Stamp{};
   constexpr Millis kMostPause = 100;
   for (Millis pause = 2;; pause = std::min(2 * pause, kMostPause)) {
@@ -90,6 +101,7 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
     if (taken == Lease::Taken::busy) {
       if (pause == 2) count(target, Outcome::lease_waits);
       if (clock_.monotonic() >= until) {
+        if (until == soft_end) count(target, Outcome::soft_timeouts);
         auto stale = serveStale(target, context, found, parent);
         if (stale) count(target, Outcome::hit_stale);
         return stale;
@@ -120,7 +132,7 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
 std::optional<Answer> Engine::renderAside(const Call& call, CallContext& context, Found& found,
                                           const std::shared_ptr<Landing>& landing,
                                           const std::shared_ptr<Lease>& lease,
-                                          std::uint64_t arrival, bool& aside) {
+                                          std::uint64_t arrival, Millis soft_end, bool& aside) {
   const auto& target = call.target();
   std::shared_ptr<Call> later = call.detach();
   if (!later) return std::nullopt;
@@ -146,10 +158,8 @@ std::optional<Answer> Engine::renderAside(const Call& call, CallContext& context
     flights_.handOver(landing->flight(), &context);
     return std::nullopt;
   }
-  const auto wait = std::min(target.policy->soft_timeout,
-                             std::max<Millis>(context.deadline() - clock_.monotonic(), 0));
   Flight& flight = landing->flight();
-  if (flight.landed->wait(addMillis(clock_.monotonic(), wait))) {
+  if (flight.landed->wait(std::min(soft_end, context.deadline()))) {
     if (auto answer = accept(flight, call, context, nullptr, arrival)) {
       count(target, found.miss);
       answer->outcome = found.miss;

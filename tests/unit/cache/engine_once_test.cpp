@@ -152,6 +152,29 @@ TEST_F(LeaseTest, Semantics31_AtTheDeadlineAFollowerServesWhatIsStale) {
   EXPECT_EQ(view.runs, 1);
 }
 
+TEST_F(LeaseTest, ALeaseIsNotAwaitedLongerThanTheSoftTimeoutWhenThereIsSomethingStale) {
+  policy.max_age = 1'000;
+  policy.stale_if_error = 60'000;
+  policy.soft_timeout = 100;
+  TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
+  askOf(engine, shared, view);
+  clock.advance(5'000);
+  leases.takeForGood(keyOf(view), 1'000'000);
+  const auto before = clock.monotonic();
+  EXPECT_EQ(askOf(engine, shared, view).outcome, Outcome::hit_stale);
+  EXPECT_EQ(clock.monotonic() - before, 100);
+  EXPECT_EQ(view.counters.total(Outcome::soft_timeouts), 1U);
+  // Nor does the time for a render of one's own begin anew after it.
+  leases.takeForGood(keyOf(view), 80);
+  executor.post([&] { clock.advance(500); });  // the background is busy
+  const auto again = clock.monotonic();
+  EXPECT_EQ(askOf(engine, shared, view).outcome, Outcome::hit_stale);
+  EXPECT_LE(clock.monotonic() - again, 80 + 500);
+  EXPECT_EQ(view.runs, 1);
+  executor.runAll();
+  EXPECT_EQ(view.runs, 2);
+}
+
 TEST_F(LeaseTest, LedgerL19_AtTheDeadlineOfALeaseWaitNothingHardInvalidIsServed) {
   policy.render_timeout = 1'000;
   policy.max_age = 1'000;
