@@ -3,18 +3,14 @@
 #include "larder/ignore_case.h"
 #include "larder/site/json.h"
 #include "render_context.h"
+#include "site_internal.h"
 
 namespace larder::site {
 
 namespace {
 
+// The form is another result than the value, so it has another name; no view can be called so.
 constexpr std::string_view kJsonForm = "json of ";
-
-std::string viewNameOf(const Route& route, PageCall::Form form) {
-  // The form is another result than the value, so it has another name; no view can be called so.
-  return form == PageCall::Form::json ? std::string(kJsonForm) + route.view->name
-                                      : route.view->name;
-}
 
 }  // namespace
 
@@ -49,9 +45,26 @@ PageCall::PageCall(Site& site, RequestState& state, std::shared_ptr<const Route>
       route_(std::move(route)),
       arguments_(std::move(arguments)),
       form_(form),
-      view_name_(viewNameOf(*route_, form)),
+      view_name_(form == Form::json ? std::string(kJsonForm) + route_->view->name
+                                    : route_->view->name),
       inputs_(state_, arguments_),
       target_(route_->target(site.options().name, view_name_)) {}
+
+PageCall::PageCall(Site& site, RequestState& state, const std::shared_ptr<const Route>& route,
+                   OverHttp)
+    : PageCall(site, state, route, Document(),
+               route->memory->yields_document.load(std::memory_order_relaxed) ? Form::json
+                                                                              : Form::value) {}
+
+Answer PageCall::answerOverHttp(Site& site, RequestState& state,
+                                const std::shared_ptr<const Route>& route, CallContext& context) {
+  PageCall call(site, state, route, OverHttp());
+  auto answer = site.engine_.call(call, context, nullptr);
+  if (answer.entry->value.isPage()) return answer;
+  route->memory->yields_document.store(true, std::memory_order_relaxed);
+  PageCall json(site, state, route, OverHttp());
+  return site.engine_.call(json, context, nullptr);
+}
 
 std::unique_ptr<Call> PageCall::detach() const {
   auto call = std::make_unique<DetachedCall>(*this);
@@ -68,20 +81,20 @@ Value PageCall::renderView(CallContext& context, Recorder& recorder) {
   }
 }
 
+/// A view that has answered with a document may answer with a page, which is what it is.
+Value PageCall::renderJson(CallContext& context, Recorder& recorder) {
+  PageCall view(site_, state_, route_, arguments_);
+  const auto answer = site_.engine_.call(view, context, &recorder);
+  if (answer.entry->value.isPage()) return answer.entry->value;
+  Page page;
+  page.setHeader("Content-Type", "application/json");
+  page.body = toJson(answer.entry->value.document().root());
+  return page;
+}
+
 Value PageCall::render(CallContext& context, Recorder& recorder) {
   for (const auto& scope : route_->scope_names) recorder.scope(scope);
-  Value value;
-  if (form_ == Form::json) {
-    PageCall view(site_, state_, route_, arguments_);
-    const auto answer = site_.engine_.call(view, context, &recorder);
-    if (answer.entry->value.isPage()) return answer.entry->value;
-    Page page;
-    page.setHeader("Content-Type", "application/json");
-    page.body = toJson(answer.entry->value.document().root());
-    value = std::move(page);
-  } else {
-    value = renderView(context, recorder);
-  }
+  Value value = form_ == Form::json ? renderJson(context, recorder) : renderView(context, recorder);
   const auto made = value.page();
   if (!made || !made->head.empty() || !site_.options().finish) return value;
   Page page = made->copy();

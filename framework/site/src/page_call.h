@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "larder/cache/engine.h"
 #include "request_state.h"
@@ -12,16 +13,17 @@ namespace larder::site {
 
 class PageCall final : public Call {
  public:
-  enum class Form : std::uint8_t {
-    value,  ///< what the view returns
-    json,   ///< a page with the JSON text of what the view returns
-  };
-  /// As the view is expected to answer over HTTP, from what it answered before.
-  [[nodiscard]] static Form formOverHttp(const Route& route) noexcept {
-    return route.memory->yields_document.load(std::memory_order_relaxed) ? Form::json : Form::value;
-  }
-  PageCall(Site& site, RequestState& state, std::shared_ptr<const Route> route,
-           Document arguments = {}, Form form = Form::value);
+  /// By another view: the value is what the view returns.
+  PageCall(Site& site, RequestState& state, std::shared_ptr<const Route> route, Document arguments)
+      : PageCall(site, state, std::move(route), std::move(arguments), Form::value) {}
+  /// By a visitor: a document is answered as JSON. Its text is asked for at once where the view has
+  /// answered with a document before; else the result may be one, see answerOverHttp().
+  struct OverHttp {};
+  PageCall(Site& site, RequestState& state, const std::shared_ptr<const Route>& route, OverHttp);
+  /// The page that a visitor gets.
+  [[nodiscard]] static Answer answerOverHttp(Site& site, RequestState& state,
+                                             const std::shared_ptr<const Route>& route,
+                                             CallContext& context);
 
   [[nodiscard]] const Target& target() const noexcept override { return target_; }
   [[nodiscard]] const InputSource& inputs() const noexcept override { return inputs_; }
@@ -32,6 +34,13 @@ class PageCall final : public Call {
 
  private:
   friend class DetachedCall;
+  enum class Form : std::uint8_t {
+    value,  ///< what the view returns
+    json,   ///< a page with the JSON text of what the view returns
+  };
+  PageCall(Site& site, RequestState& state, std::shared_ptr<const Route> route, Document arguments,
+           Form form);
+  [[nodiscard]] Value renderJson(CallContext& context, Recorder& recorder);
   [[nodiscard]] Value renderView(CallContext& context, Recorder& recorder);
 
   Site& site_;
@@ -43,8 +52,5 @@ class PageCall final : public Call {
   CallInputs inputs_;
   Target target_;
 };
-
-/// The page that tells of an error.
-[[nodiscard]] Page errorPage(int status, std::string_view message);
 
 }  // namespace larder::site

@@ -1,0 +1,229 @@
+// What answers a path, and how it is cached.
+#include <algorithm>
+
+#include "larder/cache/path.h"
+#include "larder/cache/scope.h"
+#include "site_internal.h"
+
+namespace larder::site {
+
+Target Route::target(std::string_view site, std::string_view view_name) const noexcept {
+  Target t;
+  t.site = site;
+  t.path = path;
+  t.view = view_name;
+  t.revision = view->revision;
+  t.inputs = binding->inputs;
+  t.policy = &binding->policy;
+  t.manager = binding->manager.get();
+  t.counters = &memory->counters;
+  t.object = counters;
+  t.partition = partition;
+  t.renders = &memory->renders;
+  t.trust = &binding->trust;
+  return t;
+}
+
+const Normaliser* Binding::normaliser(std::string_view input) const noexcept {
+  const auto found = std::find_if(normalisers.begin(), normalisers.end(),
+                                  [input](const Normaliser& n) { return n.input() == input; });
+  return found == normalisers.end() ? nullptr : &*found;
+}
+
+namespace {
+
+/// Path segments against "/comments/{id}"; fills the variables.
+bool matchPattern(std::string_view pattern, std::string_view path,
+                  std::vector<std::pair<std::string, std::string>>& variables) {
+  variables.clear();
+  if (pattern == "/") pattern = {};
+  while (!pattern.empty() || !path.empty()) {
+    if (pattern.empty() || path.empty()) return false;
+    pattern.remove_prefix(1);
+    path.remove_prefix(1);
+    const auto p = pattern.substr(0, pattern.find('/'));
+    const auto s = path.substr(0, path.find('/'));
+    if (p.size() > 2 && p.front() == '{' && p.back() == '}' && !s.empty()) {
+      variables.emplace_back(p.substr(1, p.size() - 2), s);
+    } else if (p != s) {
+      return false;
+    }
+    pattern.remove_prefix(p.size());
+    path.remove_prefix(s.size());
+  }
+  return true;
+}
+
+std::string_view belowMount(std::string_view path, std::string_view mount) noexcept {
+  auto rest = mount == "/" ? path : path.substr(mount.size());
+  return rest == "/" ? std::string_view() : rest;
+}
+
+}  // namespace
+
+Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view,
+                             std::string_view method, ReadSnapshot& snapshot) {
+  const auto config = configured();
+  auto route = std::make_shared<Route>();
+  route->config = config;
+  route->path = object_path;
+  route->named = !view.empty();
+  route->stamp = snapshot.stamp();
+  const auto mount = std::find_if(config->config.mounts.begin(), config->config.mounts.end(),
+                                  [&](const Mount& m) { return isAtOrBelow(object_path, m.path); });
+  if (mount == config->config.mounts.end())
+    throw HttpError{404, "There is nothing at " + route->path + "."};
+  route->mount = &*mount;
+  const AppDefinition& app = *mount->app;
+
+  std::string object_manager;
+  std::string_view type;
+  bool matched = false;
+  std::string allowed;
+  const auto below = belowMount(object_path, mount->path);
+  if (view.empty()) {
+    for (const auto& r : app.routes) {
+      if (!matchPattern(r.pattern, below, route->variables)) continue;
+      if (r.method == (readsOnly(method) ? "GET" : method)) {
+        matched = true;
+        view = r.name;
+        break;
+      }
+      if (allowed.find(r.method) == std::string::npos)
+        allowed += (allowed.empty() ? "" : ", ") + r.method;
+    }
+    if (!matched && !allowed.empty()) throw MethodNotAllowed{allowed};
+  }
+  if (!matched) {
+    route->variables.clear();
+    Recorder recorder;
+    recorder.object(object_path);
+    const auto object = snapshot.object(object_path, recorder);
+    route->scope_names = recorder.scopes();
+    for (const auto& scope : route->scope_names) route->scopes.push_back(scopeId(scope));
+    // An app's own views that are for no type can be asked for at its mount and on its routes, also
+    // where there is no object.
+    const bool on_route =
+        !object && !view.empty() &&
+        std::any_of(app.routes.begin(), app.routes.end(), [&](const RouteDefinition& r) {
+          return matchPattern(r.pattern, below, route->variables);
+        });
+    if (!object && !on_route && !(object_path == mount->path && !view.empty())) {
+      throw HttpError{404, "There is nothing at " + route->path + "."};
+    }
+    if (object) {
+      type = object->type;
+      object_manager = object->manager;
+      if (view.empty()) {
+        const auto* definition = app.findType(type);
+        if (!definition)
+          throw HttpError{404, "No app here shows objects of type '" + object->type + "'."};
+        view = definition->default_view;
+      }
+    }
+    if (readsOnly(method)) {
+      route->view = app.findView(view, type);
+    } else {
+      route->action = app.findAction(view, type);
+      if (!route->action && app.findView(view, type)) throw MethodNotAllowed{"GET, HEAD"};
+    }
+  } else if (readsOnly(method)) {
+    route->view = app.findView(view, {});
+  } else {
+    route->action = app.findAction(view, {});
+  }
+  if (!route->view && !route->action) {
+    throw HttpError{404, "There is no view '" + std::string(view) + "' of " + route->path + "."};
+  }
+  if (route->view) bind(*route, object_manager);
+  return route;
+}
+
+// Object before rule before view: what somebody set while the site runs says more than files, and
+// what the operator configured says more than the app.
+void Site::bind(Route& route, std::string_view object_manager) {
+  const auto& config = *route.config;
+  const auto& view = *route.view;
+  route.memory = &memory(*route.mount, view);
+  route.counters = &objects_.of(route.path, view.name);
+  route.partition = static_cast<std::uint32_t>(hash64(route.mount->path + " " + view.name));
+  static const RuleSet kNoRules;
+  const Resolved& resolved =
+      (config.config.rules ? *config.config.rules : kNoRules).resolve(route.path, view.name);
+  std::string_view id = object_manager;
+  if (id.empty()) id = resolved.manager;
+  if (id.empty()) id = view.caching.manager;
+  ManagerPtr manager;
+  if (id != "none" && config.config.registry) {
+    manager = id.empty() ? config.config.registry->nearestDefault(route.path)
+                         : config.config.registry->acquire(route.path, id);
+  }
+  const std::lock_guard lock(config.mutex);
+  // What is resolved for no rules at all is one static object, so the key holds.
+  auto& binding =
+      config.bindings[{&view, manager.get(), config.config.rules ? &resolved : nullptr}];
+  if (!binding) {
+    auto made = std::make_shared<Binding>();
+    made->manager = manager;
+    made->revision = config.config.revision;
+    Policy policy = manager ? manager->policy() : Policy{};
+    const auto& caching = view.caching;
+    if (caching.max_age) policy.max_age = *caching.max_age;
+    if (caching.stale_while_revalidate)
+      policy.stale_while_revalidate = *caching.stale_while_revalidate;
+    if (caching.stale_if_error) policy.stale_if_error = *caching.stale_if_error;
+    if (!caching.request_vars.empty()) {
+      policy.mode = KeyMode::declared;
+      policy.request_vars = caching.request_vars;
+    }
+    made->policy = resolved.apply(std::move(policy));
+    if (config.config.rules) made->rules = &resolved;
+    for (const auto& text : made->policy.normalise) {
+      if (auto normaliser = Normaliser::parse(text)) made->normalisers.push_back(*normaliser);
+    }
+    if (made->policy.mode == KeyMode::declared) {
+      auto names = made->policy.request_vars;
+      for (auto& name : names) {
+        if (const auto* normaliser = made->normaliser(name)) name = normaliser->inputName();
+      }
+      made->declared = std::make_unique<LearnedInputs>(std::move(names));
+    }
+    made->inputs = made->declared ? made->declared.get() : &route.memory->inputs;
+    binding = std::move(made);
+  }
+  route.binding = binding;
+}
+
+Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
+  auto route = routes_->find(full_path);
+  // A request that began before configure() may have put in what it found under the old
+  // configuration.
+  if (!route || route->config->number != config_number_.load(std::memory_order_acquire)) {
+    return nullptr;
+  }
+  auto& ledger = engine_.ledger();
+  const auto version = ledger.version();
+  if (route->validated_at.load(std::memory_order_relaxed) != version) {
+    if (ledger.judge(route->stamp, route->scopes) != Verdict::valid) return nullptr;
+    route->validated_at.store(version, std::memory_order_relaxed);
+  }
+  return route;
+}
+
+Site::RoutePtr Site::nestedRoute(std::string_view path, std::string_view view,
+                                 ReadSnapshot& snapshot) {
+  std::string full(path);
+  full.append("/@@").append(view);
+  if (auto route = routes_->find(full);
+      route && route->config->number == config_number_.load(std::memory_order_acquire) &&
+      route->stamp.schema == snapshot.stamp().schema &&
+      engine_.ledger().judge(route->stamp, route->scopes, snapshot.stamp().as_of) ==
+          Verdict::valid) {
+    return route;
+  }
+  auto route = resolve(path, view, "GET", snapshot);
+  routes_->put(full, route);
+  return route;
+}
+
+}  // namespace larder::site
