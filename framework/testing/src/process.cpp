@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <random>
 #include <sstream>
 #include <system_error>
 
@@ -92,16 +93,21 @@ sockaddr_in loopback(std::uint16_t port) {
 }  // namespace
 
 std::uint16_t freePort() {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = loopback(0);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  const bool bound =
-      fd >= 0 && ::bind(fd, generic, size) == 0 && ::getsockname(fd, generic, &size) == 0;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (!bound) throw std::system_error(error, std::generic_category(), "no free port");
-  return ntohs(address.sin_port);
+  // Below those that Linux gives to connections, of which others make many meanwhile.
+  std::uniform_int_distribution<std::uint16_t> ports(10'000, 32'767);
+  std::random_device random;
+  for (int tries = 100;; --tries) {
+    const std::uint16_t port = ports(random);
+    const sockaddr_in address = loopback(port);
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const bool bound =
+        fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+    const int error = errno;
+    if (fd >= 0) ::close(fd);
+    if (bound) return port;
+    if (tries == 0 || error != EADDRINUSE)
+      throw std::system_error(error, std::generic_category(), "no free port");
+  }
 }
 
 Result<Process> Process::start(const std::string& program, std::vector<std::string> arguments,

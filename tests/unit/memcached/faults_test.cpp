@@ -366,7 +366,8 @@ TEST_F(MemcachedFault, Semantics27_AfterTwoTimeOutsNobodyAsksTillAProbeSucceeds)
 TEST_F(MemcachedFault, Semantics27_LargeValuesThatTakeTooLongDoNotOpenTheBreaker) {
   const std::string large(100'000, 'v');
   FakeServer server([&](Talk& talk, const Command& command) {
-    if (command.line.starts_with("get a ")) talk.say(reply("a", large) + reply("b", large).substr(0, 50'000));
+    if (command.line.starts_with("get a "))
+      talk.say(reply("a", large) + reply("b", large).substr(0, 50'000));
     talk.wait(10'000);
   });
   const auto cache = open({server.address()}, with("timeout", kTimeoutText));

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <string>
 #include <utility>
 
@@ -20,6 +21,12 @@ Process shell(std::string script, Process::Options options = {}) {
   auto process = Process::start("sh", {"-c", std::move(script)}, std::move(options));
   EXPECT_TRUE(process) << process.error().message;
   return std::move(*process);
+}
+
+TEST(FreePort, IsNoneThatAConnectionMayBeGivenMeanwhile) {
+  int first_given = 0;
+  std::ifstream("/proc/sys/net/ipv4/ip_local_port_range") >> first_given;
+  EXPECT_LT(freePort(), first_given);
 }
 
 TEST(Process, ReportsTheExitStatus) {

@@ -258,14 +258,11 @@ class Engine {
                                              std::uint64_t arrival);
   [[nodiscard]] std::optional<Answer> takeLease(Lease& lease, const Call& call,
                                                 CallContext& context, Recorder* parent,
-                                                const CacheKey& key, Found& found,
-                                                Landing& landing, Millis soft_end);
-  [[nodiscard]] std::optional<Answer> renderAside(const Call& call, CallContext& context,
-                                                  Found& found,
-                                                  const std::shared_ptr<Landing>& landing,
-                                                  const std::shared_ptr<Lease>& lease,
-                                                  std::uint64_t arrival, Millis soft_end,
-                                                  bool& aside);
+                                                const CacheKey& key, Found& found, Landing& landing,
+                                                Millis soft_end);
+  [[nodiscard]] std::optional<Answer> renderAside(
+      const Call& call, CallContext& context, Found& found, const std::shared_ptr<Landing>& landing,
+      const std::shared_ptr<Lease>& lease, std::uint64_t arrival, Millis soft_end, bool& aside);
   /// Something stale is there for a visitor who would wait longer than soft_timeout.
   [[nodiscard]] static bool waitsSoftly(const Target& target, const Found& found,
                                         const Recorder* parent) noexcept {
