@@ -66,8 +66,8 @@ void ChangeMap::applyOne(const Item& item) noexcept {
   raise(bucket.floor, oldest_seq);
   const bool hard = item.hardness == Hardness::hard;
   // The seqs only grow while the old scope may still be read with them, so hard and soft of the new
-  // scope are at most too new.
-  raise(oldest->hard, hard ? item.seq : 0);
+  // scope are at most too new. What is known of its earlier changes is the floor.
+  raise(oldest->hard, std::max(bucket.floor.load(std::memory_order_relaxed), hard ? item.seq : 0));
   raise(oldest->soft, hard ? 0 : item.seq);
   oldest->scope.store(item.scope, std::memory_order_release);
 }

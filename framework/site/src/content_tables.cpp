@@ -55,26 +55,26 @@ CREATE VIRTUAL TABLE object_fts USING fts5(title, body, tokenize = 'unicode61 re
 // search table has its own copy of the text: an index on the object table could not be kept right
 // through such a displacement. A list of children is sorted and filtered by type, title and date of
 // creation, so a change of these is one of the list.
-constexpr const char* kContentTriggers = R"sql(
-CREATE TRIGGER larder_object_displace BEFORE INSERT ON object BEGIN
+constexpr std::string_view kContentTriggers[] = {
+    R"sql(CREATE TRIGGER larder_object_displace BEFORE INSERT ON object BEGIN
   INSERT INTO larder_log(scope) SELECT 'tag:' || tag FROM object_tag WHERE object IN
     (SELECT id FROM object WHERE id = NEW.id UNION SELECT id FROM object WHERE path = NEW.path);
   INSERT INTO larder_log(scope) SELECT 'del:' || path FROM object
     WHERE id = NEW.id OR path = NEW.path;
-END;
-CREATE TRIGGER larder_object_displace_by_update BEFORE UPDATE ON object
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_displace_by_update BEFORE UPDATE ON object
   WHEN NEW.id IS NOT OLD.id OR NEW.path IS NOT OLD.path BEGIN
   INSERT INTO larder_log(scope) SELECT 'tag:' || tag FROM object_tag WHERE object IN
     (SELECT id FROM object WHERE (id = NEW.id OR path = NEW.path) AND id IS NOT OLD.id);
   INSERT INTO larder_log(scope) SELECT 'del:' || path FROM object
     WHERE (id = NEW.id OR path = NEW.path) AND id IS NOT OLD.id;
-END;
-CREATE TRIGGER larder_object_insert AFTER INSERT ON object BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_insert AFTER INSERT ON object BEGIN
   INSERT INTO larder_log(scope) VALUES('new:' || NEW.path);
   DELETE FROM object_fts WHERE rowid = NEW.id;
   INSERT INTO object_fts(rowid, title, body) VALUES(NEW.id, NEW.title, NEW.body);
-END;
-CREATE TRIGGER larder_object_update AFTER UPDATE ON object BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_update AFTER UPDATE ON object BEGIN
   INSERT INTO larder_log(scope)
     VALUES(CASE WHEN NEW.path IS OLD.path THEN 'obj:' ELSE 'new:' END || NEW.path);
   INSERT INTO larder_log(scope) SELECT 'del:' || OLD.path WHERE NEW.path IS NOT OLD.path;
@@ -83,36 +83,35 @@ CREATE TRIGGER larder_object_update AFTER UPDATE ON object BEGIN
       OR NEW.created IS NOT OLD.created);
   INSERT INTO larder_log(scope) SELECT 'tag:' || tag FROM object_tag
     WHERE object IN (OLD.id, NEW.id);
-END;
-CREATE TRIGGER larder_object_renumber AFTER UPDATE ON object WHEN NEW.id IS NOT OLD.id BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_renumber AFTER UPDATE ON object WHEN NEW.id IS NOT OLD.id BEGIN
   DELETE FROM object_tag WHERE object = NEW.id;
   UPDATE object_tag SET object = NEW.id WHERE object = OLD.id;
-END;
-CREATE TRIGGER larder_object_index AFTER UPDATE ON object
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_index AFTER UPDATE ON object
   WHEN NEW.title IS NOT OLD.title OR NEW.body IS NOT OLD.body OR NEW.id IS NOT OLD.id BEGIN
   DELETE FROM object_fts WHERE rowid IN (OLD.id, NEW.id);
   INSERT INTO object_fts(rowid, title, body) VALUES(NEW.id, NEW.title, NEW.body);
-END;
-CREATE TRIGGER larder_object_delete AFTER DELETE ON object BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_object_delete AFTER DELETE ON object BEGIN
   INSERT INTO larder_log(scope) VALUES('del:' || OLD.path);
   DELETE FROM object_tag WHERE object = OLD.id;
   DELETE FROM object_fts WHERE rowid = OLD.id;
-END;
-CREATE TRIGGER larder_tag_insert AFTER INSERT ON object_tag BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_tag_insert AFTER INSERT ON object_tag BEGIN
   INSERT INTO larder_log(scope) VALUES('tag:' || NEW.tag), ('table:object_tag');
   INSERT INTO larder_log(scope) SELECT 'obj:' || path FROM object WHERE id = NEW.object;
-END;
-CREATE TRIGGER larder_tag_update AFTER UPDATE ON object_tag BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_tag_update AFTER UPDATE ON object_tag BEGIN
   INSERT INTO larder_log(scope)
     VALUES('tag:' || OLD.tag), ('tag:' || NEW.tag), ('table:object_tag');
   INSERT INTO larder_log(scope) SELECT 'obj:' || path FROM object
     WHERE id IN (OLD.object, NEW.object);
-END;
-CREATE TRIGGER larder_tag_delete AFTER DELETE ON object_tag BEGIN
+END)sql",
+    R"sql(CREATE TRIGGER larder_tag_delete AFTER DELETE ON object_tag BEGIN
   INSERT INTO larder_log(scope) VALUES('tag:' || OLD.tag), ('table:object_tag');
   INSERT INTO larder_log(scope) SELECT 'obj:' || path FROM object WHERE id = OLD.object;
-END;
-)sql";
+END)sql"};
 
 bool equalsIgnoringCase(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() &&
@@ -132,7 +131,7 @@ void createContentTables(sqlite::Connection& connection, Millis now) {
         "CREATE UNIQUE INDEX larder_log_scope ON larder_log(scope) "
         "WHERE at IS NULL AND scope BETWEEN 'row:' AND 'row;'");
   connection.exec(kContentTables);
-  connection.exec(kContentTriggers);
+  for (const auto sql : kContentTriggers) connection.exec(std::string(sql));
   sqlite::Statement root(
       connection,
       "INSERT INTO object(path, type, created, modified) VALUES('/', 'folder', ?1, ?1)");
@@ -154,6 +153,10 @@ bool checkFormat(sqlite::Connection& connection, const std::filesystem::path& fi
     return true;
   throw StoreError(file.string() +
                    ": a database of another program; set site.data to a folder of its own");
+}
+
+std::span<const std::string_view> contentTriggers() noexcept {
+  return kContentTriggers;
 }
 
 bool isHiddenTable(std::string_view table) noexcept {

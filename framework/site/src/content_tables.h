@@ -6,6 +6,9 @@
 // IGNORE) replaces that of the statements in its triggers (L1).
 #pragma once
 
+#include <span>
+#include <string_view>
+
 #include "sqlite.h"
 
 namespace larder::site {
@@ -16,6 +19,10 @@ void createContentTables(sqlite::Connection& connection, Millis now);
 /// Whether the file holds nothing at all yet. Throws StoreError when it is not a file of this
 /// format.
 [[nodiscard]] bool checkFormat(sqlite::Connection& connection, const std::filesystem::path& file);
+
+/// The statements that make the triggers of object and object_tag: "CREATE TRIGGER name ...", as
+/// SQLite keeps them.
+[[nodiscard]] std::span<const std::string_view> contentTriggers() noexcept;
 
 /// Whether `table` is one of those made here, or of SQLite's own.
 [[nodiscard]] bool isHostTable(std::string_view table) noexcept;

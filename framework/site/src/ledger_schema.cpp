@@ -182,9 +182,11 @@ LedgerSchema::LedgerSchema(sqlite::Connection& connection, std::uint64_t hash) :
       addTable(connection, name, has_rowid, existing);
     }
   }
-  tables_["object"] = {"object", "object", "id", Watch::table};
-  tables_["object_tag"] = {"object_tag", "object_tag", {}, Watch::table};
-  tables_["object_fts"] = {"object_fts", "object", {}, Watch::table};
+  watchContent(existing);
+  const auto watch_content = watches_content_ ? Watch::table : Watch::unwatched;
+  tables_["object"] = {"object", "object", "id", watch_content};
+  tables_["object_tag"] = {"object_tag", "object_tag", {}, watch_content};
+  tables_["object_fts"] = {"object_fts", "object", {}, watch_content};
   for (const auto& [name, sql] : existing.virtuals) {
     virtuals_.push_back(name);
     if (isHostTable(name)) continue;
@@ -260,6 +262,18 @@ void LedgerSchema::watch(Table& table, const Existing& existing) {
     repairs_.push_back(trigger.sql);
   }
   if (complete) table.watch = table.key.empty() ? Watch::table : Watch::rows;
+}
+
+void LedgerSchema::watchContent(const Existing& existing) {
+  constexpr auto kNameAt = std::string_view("CREATE TRIGGER ").size();
+  for (const auto sql : contentTriggers()) {
+    const std::string name(sql.substr(kNameAt, sql.find(' ', kNameAt) - kNameAt));
+    const auto it = existing.triggers.find(name);
+    if (it != existing.triggers.end() && it->second.second == sql) continue;
+    watches_content_ = false;
+    if (it != existing.triggers.end()) repairs_.push_back("DROP TRIGGER " + quotedName(name));
+    repairs_.emplace_back(sql);
+  }
 }
 
 // A renamed table takes its triggers along, with the old name in what they log.

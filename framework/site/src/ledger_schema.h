@@ -40,6 +40,8 @@ class LedgerSchema {
   [[nodiscard]] std::uint64_t hash() const noexcept { return hash_; }
   /// Null when there is no such table; names compare as SQLite's do.
   [[nodiscard]] const Table* find(std::string_view name) const;
+  /// Whether changes of objects and their tags are in the log.
+  [[nodiscard]] bool watchesContent() const noexcept { return watches_content_; }
   [[nodiscard]] const std::vector<std::string>& virtualTables() const noexcept { return virtuals_; }
   /// Statements that make the triggers what they should be; none if they are.
   [[nodiscard]] const std::vector<std::string>& repairs() const noexcept { return repairs_; }
@@ -54,6 +56,7 @@ class LedgerSchema {
   void addTable(sqlite::Connection& connection, const std::string& name, bool has_rowid,
                 const Existing& existing);
   void addVirtual(const std::string& name, const std::string& sql);
+  void watchContent(const Existing& existing);
   void dropStrangers(const Existing& existing);
   void watch(Table& table, const Existing& existing);
 
@@ -61,6 +64,7 @@ class LedgerSchema {
   std::map<std::string, Table, NoCase> tables_;
   std::vector<std::string> virtuals_;
   std::vector<std::string> repairs_;
+  bool watches_content_ = true;
 };
 
 /// Thread-safe.

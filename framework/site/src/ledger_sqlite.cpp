@@ -16,6 +16,9 @@ constexpr std::string_view kCommit = "commit:";
 constexpr std::string_view kEra = "era:";
 constexpr int kSnapshotAttempts = 30;
 constexpr Millis kRepeatProblemAfter = 10'000;
+/// Whoever only observes must not wait for a writer, and not often.
+constexpr Millis kRepairPatience = 20;
+constexpr Millis kRepairPause = 200;
 
 Hardness hardnessOf(std::int64_t stored) noexcept {
   return stored == 0 ? Hardness::hard : Hardness::soft;
@@ -25,7 +28,8 @@ Hardness hardnessOf(std::int64_t stored) noexcept {
 
 LedgerHeadQuery::LedgerHeadQuery(sqlite::Connection& connection)
     : statement_(connection,
-                 "SELECT (SELECT seq FROM sqlite_sequence WHERE name = 'larder_log'), "
+                 "SELECT max(coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'larder_log'), "
+                 "0), coalesce((SELECT max(seq) FROM larder_log), 0)), "
                  "(SELECT start FROM larder_era ORDER BY start DESC LIMIT 1), "
                  "(SELECT id FROM larder_era ORDER BY start DESC LIMIT 1)") {}
 
@@ -35,11 +39,6 @@ LedgerHead LedgerHeadQuery::read() {
   return {
       static_cast<std::uint64_t>(rows.integer(0)),
       {static_cast<std::uint64_t>(rows.integer(2)), static_cast<std::uint64_t>(rows.integer(1))}};
-}
-
-bool LedgerHeadQuery::schemaMoved() noexcept {
-  const int now = statement_.reprepares();
-  return std::exchange(reprepares_, now) != now;
 }
 
 /// The observer's connection to one file.
@@ -92,11 +91,23 @@ bool SqliteLedger::observe() noexcept {
 
 bool SqliteLedger::observeSlowly() noexcept {
   try {
-    return drain() == Finding::none || repairs_.repair();
+    if (drain() == Finding::none) return true;
+    const auto now = database_.options.clock->monotonic();
+    auto again_at = repair_again_at_.load(std::memory_order_relaxed);
+    if (now < again_at || !repair_again_at_.compare_exchange_strong(again_at, now + kRepairPause,
+                                                                    std::memory_order_relaxed))
+      return false;
+    if (!repairs_.repair(kRepairPatience)) return false;
+    repair_again_at_.store(0, std::memory_order_relaxed);
+    return true;
   } catch (const std::exception& error) {
     report(error.what());
     return false;
   }
+}
+
+bool SqliteLedger::catchUp() {
+  return drain() == Finding::none || repairs_.repair(database_.options.writer_wait);
 }
 
 void SqliteLedger::attach() {
@@ -163,8 +174,7 @@ void SqliteLedger::noteMark(const Mark& mark) noexcept {
 
 SqliteLedger::Finding SqliteLedger::drain() {
   const std::lock_guard lock(mutex_);
-  if (!connected_)
-    throw StoreError(database_.file.string() + ": gone; put the file back or restart the server");
+  if (!connected_) return Finding::detached;
   auto& connection = connected_->connection;
   for (int attempt = 0;; ++attempt) {
     // The header is of exactly the snapshot that is read if it is the same before and after the
@@ -175,7 +185,10 @@ SqliteLedger::Finding SqliteLedger::drain() {
     const auto head = connected_->head.read();
     const bool exact = before.stable && markOf(*connected_) == before;
     if (!exact && attempt < kSnapshotAttempts) continue;
-    if (connected_->head.schemaMoved()) refreshSchema();
+    if (connected_->head.schemaMoved()) {
+      refreshSchema();
+      connected_->head.noteSchema();
+    }
     drains_.fetch_add(1, std::memory_order_relaxed);
     const auto finding = apply(head, before, exact);
     snapshot.commit();

@@ -31,13 +31,16 @@ struct LedgerHead {
 };
 
 /// The statement that reads it, kept per connection. The first read of a transaction (L7); when
-/// SQLite had to prepare it again, the schema has changed (L8).
+/// SQLite had to prepare it again, the schema has changed (L8). After INSERT OR FAIL the log is
+/// ahead of its AUTOINCREMENT sequence.
 class LedgerHeadQuery {
  public:
   explicit LedgerHeadQuery(sqlite::Connection& connection);
   [[nodiscard]] LedgerHead read();
-  /// Whether the schema may have changed since the last call; true at the first.
-  [[nodiscard]] bool schemaMoved() noexcept;
+  /// Whether the schema may have changed since noteSchema().
+  [[nodiscard]] bool schemaMoved() const noexcept { return statement_.reprepares() != reprepares_; }
+  /// What depends on the schema is up to date.
+  void noteSchema() noexcept { reprepares_ = statement_.reprepares(); }
 
  private:
   sqlite::Statement statement_;
@@ -49,17 +52,20 @@ class SqliteLedger final : public Ledger {
   enum class Finding : std::uint8_t {
     none,
     unexplained,  ///< somebody committed without a row in the log: everything may have changed (L3)
+    detached,     ///< no file is open
     rewound,      ///< history went back and nobody has begun a new era yet (L9)
   };
   struct Repairs {
-    /// Appends what drain() found missing; true when afterwards nothing is.
-    std::function<bool()> repair;
+    /// Appends what drain() found missing, and waits at most so long (ms) for other writers; true
+    /// when afterwards nothing is.
+    std::function<bool(Millis)> repair;
     std::function<Result<std::uint64_t>(std::span<const Change>)> append;
   };
 
   SqliteLedger(Database& database, Repairs repairs);
   ~SqliteLedger() override;
 
+  /// While another program writes for long, what it hides cannot be repaired: false, soon.
   [[nodiscard]] bool observe() noexcept override;
   [[nodiscard]] Result<std::uint64_t> append(std::span<const Change> changes) override {
     return repairs_.append(changes);
@@ -73,6 +79,8 @@ class SqliteLedger final : public Ledger {
   [[nodiscard]] bool attached();
   /// Makes all that is committed known. Throws StoreError.
   Finding drain();
+  /// observe() for those who can wait for writers. Throws StoreError.
+  [[nodiscard]] bool catchUp();
   /// The file that is open is no longer the one at the path.
   [[nodiscard]] bool fileMoved();
   /// Triggers are missing or not what they should be.
@@ -119,6 +127,7 @@ class SqliteLedger final : public Ledger {
   std::atomic<std::uint32_t> noted_changes_{0};
   std::atomic<bool> wants_triggers_{false};
   std::atomic<std::uint64_t> drains_{0};
+  std::atomic<Millis> repair_again_at_{0};
 
   std::mutex mutex_;  // guards all below
   std::unique_ptr<Connected> connected_;

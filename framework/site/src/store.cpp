@@ -37,12 +37,11 @@ class Store::Impl : public std::enable_shared_from_this<Store::Impl> {
  public:
   explicit Impl(StoreOptions options)
       : database_(makeDatabase(std::move(options))),
-        ledger_(*database_, {[this] { return writer_.repair(); },
+        ledger_(*database_, {[this](Millis patience) { return writer_.repair(patience); },
                              [this](std::span<const Change> changes) { return append(changes); }}),
         writer_(*database_, ledger_),
         readers_(*database_) {
     writer_.open();
-    installTriggers();
   }
   ~Impl() { writer_.close(); }
 
@@ -58,8 +57,8 @@ class Store::Impl : public std::enable_shared_from_this<Store::Impl> {
   StoreStats stats();
 
  private:
+  [[nodiscard]] bool followedBy(const Reader& reader);
   Result<std::uint64_t> append(std::span<const Change> changes);
-  void installTriggers();
   void compact();
 
   std::unique_ptr<Database> database_;
@@ -70,29 +69,39 @@ class Store::Impl : public std::enable_shared_from_this<Store::Impl> {
   std::atomic<bool> scheduled_{false};
 };
 
-// What the snapshot sees must be in the ledger's map before anything is looked up in a cache (L7).
 std::unique_ptr<ReadSnapshot> Store::Impl::read(Millis limit) {
   scheduleMaintenance();
-  auto reader = readers_.take();
-  try {
-    reader->begin(database_->schemas);
-    const auto known = ledger_.known();
-    const auto& head = reader->head();
-    const bool behind = head.seq > known.as_of && !planted(Fault::l7_map_behind_snapshot);
-    if (behind || head.era.id != known.era || reader->schema().hash() != known.schema) {
-      if (!ledger_.observe() || head.seq > ledger_.known().as_of) {
-        throw StoreError(database_->file.string() +
-                         ": the ledger cannot be brought up to date; see the log for the reason");
+  for (bool waited = false;; waited = true) {
+    auto reader = readers_.take();
+    try {
+      reader->begin(database_->schemas);
+      if (followedBy(*reader)) {
+        database_->snapshots.fetch_add(1, std::memory_order_relaxed);
+        return std::make_unique<StoreSnapshot>(
+            shared_from_this(), readers_, std::move(reader), *database_->options.clock,
+            limit > 0 ? limit : database_->options.snapshot_limit);
       }
+    } catch (...) {
+      if (reader) readers_.giveBack(std::move(reader));
+      throw;
     }
-    database_->snapshots.fetch_add(1, std::memory_order_relaxed);
-    return std::make_unique<StoreSnapshot>(shared_from_this(), readers_, std::move(reader),
-                                           *database_->options.clock,
-                                           limit > 0 ? limit : database_->options.snapshot_limit);
-  } catch (...) {
-    if (reader) readers_.giveBack(std::move(reader));
-    throw;
+    readers_.giveBack(std::move(reader));
+    if (waited || !ledger_.catchUp()) {
+      throw StoreError(database_->file.string() +
+                       ": the ledger cannot be brought up to date; see the log for the reason");
+    }
   }
+}
+
+// What the snapshot sees must be in the ledger's map before anything is looked up in a cache (L7).
+bool Store::Impl::followedBy(const Reader& reader) {
+  const auto& head = reader.head();
+  const auto known = ledger_.known();
+  const bool behind = head.seq > known.as_of && !planted(Fault::l7_map_behind_snapshot);
+  const bool other_era = head.era.id != known.era;
+  if (!behind && !other_era && reader.schema().hash() == known.schema) return true;
+  const bool observed = ledger_.observe();
+  return head.seq <= ledger_.known().as_of && (observed || !other_era);
 }
 
 Receipt Store::Impl::edit(const std::function<void(Edit&)>& work, std::string_view by) {
@@ -119,10 +128,6 @@ Result<std::uint64_t> Store::Impl::append(std::span<const Change> changes) {
   } catch (const std::exception& error) {
     return Error{std::string("nothing was invalidated: ") + error.what()};
   }
-}
-
-void Store::Impl::installTriggers() {
-  writer_.commit({}, [&](WriteTransaction& t) { repairTriggers(t, *database_); });
 }
 
 void Store::Impl::installSchema(std::string_view app, std::span<const SchemaStep> steps) {
@@ -207,9 +212,9 @@ void Store::Impl::maintain() noexcept {
   const std::unique_lock lock(maintaining_, std::try_to_lock);
   if (!lock) return;
   try {
-    if (ledger_.fileMoved()) writer_.repair();
+    if (ledger_.fileMoved()) writer_.repair(database_->options.writer_wait);
     if (!ledger_.observe()) return;
-    if (ledger_.wantsTriggers()) installTriggers();
+    if (ledger_.wantsTriggers()) writer_.commit({}, nullptr);
     compact();
     std::error_code none;
     const auto log_size = std::filesystem::file_size(database_->file.string() + "-wal", none);

@@ -45,13 +45,20 @@ void Reader::begin(LedgerSchemaCache& schemas) {
   queries_.clear();
   schema_ = schemas.get(connection_);
   connectVirtualTables();
+  head_query_.noteSchema();
 }
 
 // SQLite connects a virtual table when a statement first names it, and what the table's module does
-// then is more than an app's statement may.
+// then is more than an app's statement may. One whose module this program lacks is told to who
+// reads it.
 void Reader::connectVirtualTables() {
-  for (const auto& table : schema_->virtualTables())
-    sqlite::Statement(connection_, "SELECT 1 FROM " + sqlite::quotedName(table));
+  for (const auto& table : schema_->virtualTables()) {
+    try {
+      sqlite::Statement(connection_, "SELECT 1 FROM " + sqlite::quotedName(table));
+    } catch (const sqlite::Error& error) {
+      if (error.code() != SQLITE_ERROR) throw;
+    }
+  }
   for (const char* function : {"json_each", "json_tree"})
     sqlite::Statement(connection_, std::string("SELECT 1 FROM ") + function + "('[]')");
 }

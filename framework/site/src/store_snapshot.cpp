@@ -65,8 +65,14 @@ void StoreSnapshot::startReading() {
   }
 }
 
-ObjectPtr StoreSnapshot::object(std::string_view path, ScopeSink& sink) {
+void StoreSnapshot::startReadingObjects(ScopeSink& sink) {
   startReading();
+  if (!reader_->schema().watchesContent())
+    sink.refuse("read objects while another program has removed the ledger's triggers");
+}
+
+ObjectPtr StoreSnapshot::object(std::string_view path, ScopeSink& sink) {
+  startReadingObjects(sink);
   static const std::string kSql =
       "SELECT " + std::string(kObjectColumns) + " FROM object WHERE path = ?1";
   sink.object(path);
@@ -92,7 +98,7 @@ sqlite::Rows StoreSnapshot::runChildren(std::string_view columns, std::string_vi
 
 std::vector<ObjectPtr> StoreSnapshot::children(std::string_view path, const ChildrenQuery& query,
                                                ScopeSink& sink) {
-  startReading();
+  startReadingObjects(sink);
   recordList(path, sink);
   // Any edit of a child moves it in this order; the triggers log the other columns as the list's.
   if (query.sort == "modified") sink.scope(underScope(path));
@@ -112,7 +118,7 @@ std::vector<ObjectPtr> StoreSnapshot::children(std::string_view path, const Chil
 
 std::size_t StoreSnapshot::countChildren(std::string_view path, const ChildrenQuery& query,
                                          ScopeSink& sink) {
-  startReading();
+  startReadingObjects(sink);
   recordList(path, sink);
   auto rows = runChildren("count(*)", path, query, "");
   rows.next();

@@ -27,6 +27,7 @@ class StoreSnapshot final : public ReadSnapshot {
 
  private:
   void startReading();
+  void startReadingObjects(ScopeSink& sink);
   [[nodiscard]] sqlite::Rows runChildren(std::string_view columns, std::string_view path,
                                          const ChildrenQuery& query, std::string_view rest);
 

@@ -15,7 +15,7 @@ namespace larder::site {
 namespace {
 
 constexpr std::uint32_t kCheckpointPages = 2'000;  // 8 MB
-constexpr int kEmptyingPatience = 100;             // ms
+constexpr Millis kEmptyingPatience = 100;
 constexpr Millis kClosingPatience = 1'000;
 constexpr std::size_t kErasKept = 64;
 
@@ -68,6 +68,22 @@ struct Writer::Connected {
   std::optional<LedgerHeadQuery> head;
   std::optional<sqlite::Statement> append;
   sqlite::StatementCache<sqlite::Statement> statements;
+};
+
+/// How long statements of a connection wait for writers that do not know our lock, until its end.
+class BusyTimeout {
+ public:
+  BusyTimeout(sqlite3* handle, Millis patience, Millis usual) noexcept
+      : handle_(handle), usual_(static_cast<int>(usual)) {
+    sqlite3_busy_timeout(handle_, static_cast<int>(patience));
+  }
+  BusyTimeout(const BusyTimeout&) = delete;
+  BusyTimeout& operator=(const BusyTimeout&) = delete;
+  ~BusyTimeout() { sqlite3_busy_timeout(handle_, usual_); }
+
+ private:
+  sqlite3* handle_;
+  int usual_;
 };
 
 /// The lock, and the mark that this thread has it.
@@ -209,6 +225,7 @@ void Writer::followFile() {
   }
   database_.log(LogLevel::warning, database_.file.string() +
                                        ": replaced while running; everything cached is forgotten");
+  ledger_.detach();
   connected_.reset();
   auto connected = std::make_unique<Connected>(database_.connection(false));
   if (checkFormat(connected->connection, database_.file)) {
@@ -239,9 +256,11 @@ Receipt Writer::commit(std::string_view by, const Work& work) {
   return receipt;
 }
 
-bool Writer::repair() {
-  auto holding = hold(database_.options.writer_wait);
+bool Writer::repair(Millis patience) {
+  auto holding = hold(patience);
   followFile();
+  const BusyTimeout timeout(connected_->connection.handle(), patience,
+                            database_.options.writer_wait);
   const auto receipt = commitHeld({}, nullptr, EraChoice::keep, false);
   if (receipt.seq == last_seq_) writeNote(holding.lock(), false);
   return ledger_.drain() == SqliteLedger::Finding::none;
@@ -272,12 +291,17 @@ Receipt Writer::commitHeld(std::string_view by, const Work& work, EraChoice choi
     database_.unlogged.fetch_add(1, std::memory_order_relaxed);
     appendRow(kSiteScope, {}, t.now);
   }
+  // What this transaction changes must be seen by the ledger (L3).
+  if (c.head->schemaMoved()) repairTriggers(t, database_);
   if (work) work(t);
-  if (!t.schema_changed && sqlite3_total_changes64(c.connection.handle()) == changes)
+  if (!t.schema_changed && sqlite3_total_changes64(c.connection.handle()) == changes) {
+    c.head->noteSchema();
     return {era, head.seq};
+  }
   const auto marker = commitMarker(first);
   const auto seq = appendRow(marker, by, t.now);
   transaction.commit();
+  if (!t.schema_changed) c.head->noteSchema();
   last_seq_ = seq;
   last_fingerprint_ = logRowFingerprint(marker, t.now, by);
   return {era, seq};
@@ -361,11 +385,11 @@ bool Writer::checkpointDue() noexcept {
 
 void Writer::checkpointHeld(bool whole) {
   sqlite3* handle = connected_->connection.handle();
-  if (whole) sqlite3_busy_timeout(handle, kEmptyingPatience);
+  const auto usual = database_.options.writer_wait;
+  const BusyTimeout timeout(handle, whole ? kEmptyingPatience : usual, usual);
   const int code = sqlite3_wal_checkpoint_v2(
       handle, "main", whole ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE, nullptr,
       nullptr);
-  if (whole) sqlite3_busy_timeout(handle, static_cast<int>(database_.options.writer_wait));
   // A reader in the way is no failure: the next checkpoint goes on from there.
   if (code != SQLITE_OK && code != SQLITE_BUSY) connected_->connection.fail(code, "checkpoint");
   checkpoint_at_ = ledger_.walPages() + kCheckpointPages;

@@ -33,7 +33,8 @@ struct WriteTransaction {
   bool schema_changed = false;  ///< set by work that does not change rows only
 };
 
-/// Makes the triggers of the ledger what the schema wants.
+/// Makes the triggers of the ledger what the schema wants. For work that changes the schema; what
+/// others changed is made good at the beginning of each transaction.
 void repairTriggers(WriteTransaction& transaction, Database& database);
 
 class Writer {
@@ -53,8 +54,9 @@ class Writer {
   /// ledger knows it.
   Receipt commit(std::string_view by, const Work& work);
   /// Makes good what the ledger's drain found missing; also opens a file that was put in the place
-  /// of the old one. True when the ledger is whole afterwards.
-  bool repair();
+  /// of the old one. Waits at most so long (ms) for other writers. True when the ledger is whole
+  /// afterwards.
+  bool repair(Millis patience);
   /// Writes the log back as far as readers allow if it has grown enough since the last time.
   void checkpointIfDue();
   /// Waits a little for readers and empties the log.

@@ -93,6 +93,26 @@ TEST(ChangeMap, LedgerL12_WhatIsForgottenOnlyLooksNewer) {
   for (const auto& [scope, seq] : truth) EXPECT_GE(map.changed(scope).hard, seq);
 }
 
+TEST(ChangeMap, LedgerL12_AHardChangeThatWasForgottenIsNotTakenForASoftOne) {
+  ChangeMap map(1);
+  const auto apply = [&](ScopeId scope, std::uint64_t seq, Hardness hardness) {
+    const ChangeMap::Item item{scope, seq, hardness};
+    map.apply({&item, 1});
+  };
+  apply(1, 50, Hardness::hard);
+  for (ScopeId other = 2; other <= 6; ++other) apply(other, 50 + other, Hardness::soft);
+  apply(1, 100, Hardness::soft);
+  EXPECT_GE(map.changed(1).hard, 50U);
+}
+
+TEST(ChangeMap, LedgerL12_AnOlderChangeThanTheFloorDoesNotHideIt) {
+  ChangeMap map(1);
+  map.raiseFloor(0, 1, 100);
+  const ChangeMap::Item item{1, 50, Hardness::hard};
+  map.apply({&item, 1});
+  EXPECT_GE(map.changed(1).hard, 100U);
+}
+
 TEST(ChangeMap, AScopeThatIsHeldIsExact) {
   ChangeMap map;
   const ChangeMap::Item items[] = {{42, 7, Hardness::hard}, {43, 9, Hardness::soft}};

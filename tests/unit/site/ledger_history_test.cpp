@@ -1,5 +1,9 @@
 // History that goes on in other processes, is folded, taken back or replaced: rules L6, L7, L9 to
 // L13.
+#include <sqlite3.h>
+#include <sys/resource.h>
+
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 
@@ -117,6 +121,77 @@ TEST_F(LedgerHistoryTest, LedgerL09_EntriesOutliveARestart) {
   open();
   EXPECT_FALSE(valid(a));
   EXPECT_TRUE(valid(b));
+}
+
+// Opening takes several descriptors; whichever was the one too many, the next call goes on.
+TEST_F(LedgerHistoryTest, LedgerL09_AReplacedFileIsFollowedWhereverOpeningItFailed) {
+  const auto copy = backup();
+  rlimit usual{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+  std::size_t failures = 0;
+  for (unsigned spare = 0; spare < 12; ++spare) {
+    dropFiles();
+    fs::copy_file(copy, file());
+    const auto open_now = std::distance(fs::directory_iterator("/proc/self/fd"), {});
+    auto few = usual;
+    few.rlim_cur = static_cast<rlim_t>(open_now - 1) + spare;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    try {
+      retitle("/a", "with " + std::to_string(spare));
+    } catch (const StoreError&) {
+      ++failures;
+    }
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    const auto before = readObject("/a");
+    retitle("/a", "after " + std::to_string(spare));
+    EXPECT_FALSE(valid(before)) << spare;
+    EXPECT_EQ(titleOf("/a"), "after " + std::to_string(spare));
+  }
+  EXPECT_GT(failures, 0U);
+  EXPECT_LT(failures, 12U);
+}
+
+TEST_F(LedgerHistoryTest, LedgerL08_ASchemaThatCouldNotBeReadIsReadLater) {
+  sqlite3_int64 limit = 0;
+  int failures = 0;
+  for (int step = 0; step < 60; ++step) {
+    outside("CREATE TABLE t" + std::to_string(step) + "(v); INSERT INTO t" + std::to_string(step) +
+            " VALUES(" + std::to_string(step) + ")");
+    limit = sqlite3_memory_used() + step * 2'000;
+    sqlite3_hard_heap_limit64(limit);
+    try {
+      (void)readObject("/a");
+    } catch (const StoreError&) {
+      ++failures;
+    }
+    sqlite3_hard_heap_limit64(0);
+    clock_.advance(1'000);
+    store_->maintain();
+    const auto object = readObject("/a");
+    EXPECT_TRUE(valid(object)) << step;
+    EXPECT_EQ(object.stamp.schema, store_->ledger().known().schema) << step;
+    EXPECT_EQ(readQuery("SELECT v FROM t" + std::to_string(step)).recorder.refusal(), "") << step;
+  }
+  EXPECT_GT(failures, 0);
+}
+
+// The pages are rendered meanwhile, from a state that everybody can see.
+TEST_F(LedgerHistoryTest, LedgerL10_ObservingDoesNotWaitForAWriterThatTakesLong) {
+  const auto object = readObject("/a");
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(other, "CREATE TABLE import(v); BEGIN IMMEDIATE", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  const auto started = std::chrono::steady_clock::now();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(store_->ledger().observe());
+  EXPECT_EQ(titleOf("/a"), "one");
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::minutes(1)) << "writer_wait";
+  ASSERT_EQ(sqlite3_exec(other, "COMMIT", nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(other);
+  clock_.advance(1'000);
+  EXPECT_TRUE(store_->ledger().observe());
+  EXPECT_FALSE(valid(object));
 }
 
 TEST_F(LedgerHistoryTest, LedgerL09_EveryStartBeginsAnEra) {

@@ -1,5 +1,7 @@
 // Which change invalidates which reading: rules L1 to L4, L8, L12 and L17 against a real file, with
 // the sqlite3 shell as the other program.
+#include <sqlite3.h>
+
 #include "store_fixture.h"
 
 namespace larder::site {
@@ -111,6 +113,60 @@ TEST_F(LedgerScopesTest, LedgerL03_ADroppedTriggerIsNoticed) {
   EXPECT_NE(readRow("item", 1).recorder.refusal(), "");
   store_->maintain();
   EXPECT_EQ(readRow("item", 1).recorder.refusal(), "");
+}
+
+TEST_F(LedgerScopesTest, LedgerL03_ADroppedTriggerOfTheContentIsNoticed) {
+  const auto drop = [&] { outside("DROP TRIGGER larder_object_update"); };
+  drop();
+  EXPECT_NE(readObject("/a").recorder.refusal(), "");
+  drop();
+  EXPECT_NE(readChildren("/a").recorder.refusal(), "");
+  drop();
+  EXPECT_NE(readQuery("SELECT title FROM object").recorder.refusal(), "");
+  const auto object = readObject("/a");
+  EXPECT_EQ(object.recorder.refusal(), "");
+  retitle("/a", "new");
+  EXPECT_FALSE(valid(object));
+}
+
+TEST_F(LedgerScopesTest, LedgerL03_AnEditAfterATriggerWasDroppedIsRecorded) {
+  const auto object = readObject("/a");
+  const auto item = readRow("item", 1);
+  outside("DROP TRIGGER larder_object_update; DROP TRIGGER larder_item_update");
+  outside("UPDATE item SET v = 5 WHERE id = 2");
+  const auto after = readRow("item", 1);
+  retitle("/a", "new");
+  sql("UPDATE item SET v = 6 WHERE id = 1");
+  EXPECT_FALSE(valid(object));
+  EXPECT_FALSE(valid(item));
+  EXPECT_FALSE(valid(after));
+  EXPECT_EQ(readObject("/a").recorder.refusal(), "");
+}
+
+TEST_F(LedgerScopesTest, LedgerL01_AForeignStatementThatFailsHalfwayIsRecorded) {
+  schema("app2", {"CREATE TABLE thing(id INTEGER PRIMARY KEY, v UNIQUE)"});
+  const auto things = readQuery("SELECT v FROM thing");
+  const auto object = readObject("/a");
+  sqlite3* other = nullptr;
+  ASSERT_EQ(sqlite3_open(file().c_str(), &other), SQLITE_OK);
+  EXPECT_EQ(sqlite3_exec(other, "INSERT OR FAIL INTO thing VALUES(1, 1), (2, 2), (3, 1)", nullptr,
+                         nullptr, nullptr),
+            SQLITE_CONSTRAINT);
+  sqlite3_close(other);
+  ASSERT_EQ(outside("SELECT count(*) FROM thing"), "2");
+  EXPECT_FALSE(valid(things));
+  EXPECT_EQ(store_->stats().rewinds, 0U);
+  retitle("/a", "new");
+  EXPECT_FALSE(valid(object));
+  const auto again = readObject("/a");
+  open();
+  EXPECT_TRUE(valid(again));
+}
+
+TEST_F(LedgerScopesTest, AVirtualTableOfAnUnknownModuleFailsItsReadersAlone) {
+  outside("CREATE VIRTUAL TABLE packed USING zipfile('none.zip')");
+  EXPECT_EQ(readObject("/a").recorder.refusal(), "");
+  EXPECT_THROW((void)readQuery("SELECT name FROM packed"), StoreError);
 }
 
 TEST_F(LedgerScopesTest, LedgerL03_SearchDependsOnTheObjects) {
