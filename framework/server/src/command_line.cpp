@@ -63,8 +63,8 @@ constexpr CommandSpec kCommands[] = {
     {"config diff", 0, 0, "", "Lists what was changed while running, beside what CONF says.",
      kConfigChange},
     {"config set", 2, 2, "KEY VALUE",
-     "Changes a setting while the server runs; KEY as after -D. It is kept in the data folder and\n"
-     "stays over restarts, until it is reverted.",
+     "Changes a setting while the server runs; KEY as after -D.\n"
+     "It is kept in the data folder and stays over restarts, until it is reverted.",
      kConfigChange},
     {"config revert", 1, 1, "KEY", "Takes a change back: what CONF says holds again.",
      kConfigChange},
@@ -77,16 +77,21 @@ constexpr CommandSpec kCommands[] = {
     {"user list", 0, 0, "", "Lists the users.", kUserList},
     {"stats", 0, 0, "", "Prints what the running server's caches hold and how they do.", kStats},
     {"explain", 1, 1, "URL",
-     "Prints how the running server caches the page at URL, what it holds of it, and why the last\n"
-     "request that was no hit was none.",
+     "Prints how the running server caches the page at URL.\n"
+     "Also what it holds of it, and why the last request that was no hit was none.",
      kExplain},
     {"invalidate", 1, 1, "TARGET",
-     "Invalidates /path (all its views), /path/@@view, /path/** (with all below), tag:NAME,\n"
-     "table:NAME, manager:ID or site in the running server.",
+     "Invalidates in the running server what TARGET names.\n"
+     "/path (all its views), /path/@@view, /path/** (with all below), tag:NAME, table:NAME,\n"
+     "manager:ID or site.",
      kInvalidate},
     {"version", 0, 0, "", "Prints the version.", {}},
     {"help", 0, 2, "[COMMAND]", "Prints this, or more about a command.", {}},
 };
+
+bool isHelp(std::string_view word) {
+  return word == "--help" || word == "-h";
+}
 
 const CommandSpec* findCommand(std::string_view name) {
   const auto* found = std::ranges::find_if(
@@ -202,7 +207,7 @@ std::vector<std::string> CommandLine::values(std::string_view option) const {
 Result<CommandLine> parseCommandLine(std::span<const std::string> arguments) {
   if (arguments.empty()) return Error{"larder: say what to do; 'larder help' lists the commands"};
   std::string name = arguments[0];
-  if (name == "--help" || name == "-h") name = "help";
+  if (isHelp(name)) name = "help";
   if (name == "--version") name = "version";
   std::size_t words = 1;
   if ((name == "user" || name == "config") && arguments.size() > 1) {
@@ -215,7 +220,15 @@ Result<CommandLine> parseCommandLine(std::span<const std::string> arguments) {
     for (const CommandSpec& known : kCommands) names.emplace_back(known.name);
     return Error{"larder: unknown command '" + name + "'" + didYouMean(name, names)};
   }
-  return Parser(*command, arguments.subspan(words)).parse();
+  const auto rest = arguments.subspan(words);
+  const auto end = std::ranges::find(rest, "--");
+  if (std::find_if(rest.begin(), end, isHelp) != end) {
+    CommandLine help;
+    help.command = "help";
+    help.arguments = {command->name};
+    return help;
+  }
+  return Parser(*command, rest).parse();
 }
 
 std::string helpText(std::string_view name) {
@@ -236,7 +249,7 @@ std::string helpText(std::string_view name) {
     const std::string_view help = command.help;
     std::string left = "  " + std::string(command.name) +
                        (*command.arguments ? ' ' + std::string(command.arguments) : "");
-    left.resize(std::max<std::size_t>(left.size() + 2, 22), ' ');
+    left.resize(std::max<std::size_t>(left.size() + 2, 24), ' ');
     text += left + std::string(help.substr(0, help.find('\n'))) + '\n';
   }
   return text + "\nlarder help COMMAND says more.\n";

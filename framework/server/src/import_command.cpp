@@ -43,7 +43,8 @@ Result<std::string> targetPath(const std::string& text) {
 }
 
 int report(const ImportReport& report) {
-  std::cout << "imported " << report.pages() << " pages in " << std::fixed << std::setprecision(1)
+  std::cout << "imported " << report.pages() << (report.pages() == 1 ? " page" : " pages") << " in "
+            << std::fixed << std::setprecision(report.duration < 1'000 ? 3 : 1)
             << static_cast<double>(report.duration) / 1000 << " s (" << std::setprecision(0)
             << perSecond(report.pages(), report.duration) << " pages/second): " << report.created
             << " new, " << report.changed << " changed, " << report.unchanged << " unchanged; "

@@ -74,8 +74,10 @@ Result<std::string> readToken(const std::filesystem::path& file) {
   const Descriptor in(::open(file.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
   if (in.get() < 0 || ::fstat(in.get(), &status) != 0)
-    return fault(file, "cannot be read: " + systemError() +
-                           "; it is made by the running server, for its own user");
+    return fault(file,
+                 "cannot be read: " + systemError() +
+                     "; the running server makes it, for its own user: start it, or name its data "
+                     "folder with -D site.data=DIR");
   if (status.st_uid != ::geteuid() && ::geteuid() != 0)
     return fault(file, "belongs to another user; remove it and restart the server");
   if ((status.st_mode & 077) != 0)

@@ -77,6 +77,15 @@ TEST(CommandLine, DoubleDashEndsTheOptions) {
   EXPECT_EQ(line->arguments, std::vector<std::string>{"-c"});
 }
 
+TEST(CommandLine, HelpMayBeAskedForAsAnOption) {
+  for (const char* option : {"--help", "-h"}) {
+    const auto line = parse({"config", "set", option});
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_EQ(line->command, "help");
+    EXPECT_EQ(line->arguments, std::vector<std::string>{"config set"});
+  }
+}
+
 TEST(CommandLine, HelpHidesWhatIsInternal) {
   EXPECT_EQ(helpText("serve").find("--worker"), std::string::npos);
   EXPECT_NE(helpText("serve").find("--processes N"), std::string::npos);
