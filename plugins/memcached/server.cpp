@@ -137,6 +137,7 @@ void Server::closeIdle() noexcept {
   bool plan = false;
   {
     const std::lock_guard lock(mutex_);
+    if (stopped_.load(std::memory_order_relaxed)) return;
     const auto is_young = [&](const auto& connection) {
       return connection->idle_since > now - options_.idle_timeout;
     };
@@ -144,7 +145,7 @@ void Server::closeIdle() noexcept {
     old.assign(std::make_move_iterator(idle_.begin()), std::make_move_iterator(young));
     idle_.erase(idle_.begin(), young);
     connections_ -= old.size();
-    plan = !idle_.empty() && !stopped_.load(std::memory_order_relaxed);
+    plan = !idle_.empty();
     closing_planned_ = plan;
   }
   if (plan && !host_.executor().postAt(now + options_.idle_timeout,
@@ -295,6 +296,7 @@ void Server::probe() noexcept {
     return;
   }
   connection.giveBack();
+  if (stopped_.load(std::memory_order_relaxed)) return;
   breaker_.close();
   host_.log(LogLevel::info, "memcached " + name() + ": answers again");
 }

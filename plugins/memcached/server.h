@@ -7,7 +7,8 @@
 // settings" tells how large a value may be, and tells so again after a restart with another limit,
 // because every connection is a new one then.
 //
-// Thread-safe. Made by make_shared: background work keeps it alive. The host outlives it.
+// Thread-safe. Made by make_shared: background work keeps it alive. The host outlives it and that
+// work.
 #pragma once
 
 #include <atomic>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "larder/cache/envelope.h"
@@ -18,8 +19,10 @@ std::string describe(const ManagerConfig& config) {
   return "manager '" + config.identity.id + "' (" + config.identity.type + ")";
 }
 
-/// What one manager's plugin sees of the server.
-class ManagerHost final : public Host {
+/// What one manager's plugin sees of the server. Lives as long as an instance or a task of it.
+class ManagerHost final : public Host,
+                          private Executor,
+                          public std::enable_shared_from_this<ManagerHost> {
  public:
   using Find = std::function<std::shared_ptr<Cache>(std::string_view id)>;
 
@@ -31,7 +34,7 @@ class ManagerHost final : public Host {
         find_(std::move(find)) {}
 
   [[nodiscard]] const Clock& clock() const noexcept override { return clock_; }
-  [[nodiscard]] Executor& executor() noexcept override { return executor_; }
+  [[nodiscard]] Executor& executor() noexcept override { return *this; }
   void log(LogLevel level, std::string_view message) noexcept override {
     try {
       if (log_) log_(level, prefix_ + std::string(message));
@@ -58,6 +61,25 @@ class ManagerHost final : public Host {
   }
 
  private:
+  /// A plugin's task refers to the host, also when the manager has been replaced meanwhile.
+  struct Kept {
+    std::shared_ptr<ManagerHost> host;
+    Task task;  // goes first
+    void operator()() const { task(); }
+  };
+  [[nodiscard]] Task kept(Task task) { return Kept{shared_from_this(), std::move(task)}; }
+  bool post(Task task) noexcept override try {
+    return executor_.post(kept(std::move(task)));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  bool postAt(Millis when, Task task) noexcept override try {
+    return executor_.postAt(when, kept(std::move(task)));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  [[nodiscard]] std::unique_ptr<Event> makeEvent() override { return executor_.makeEvent(); }
+
   const Clock& clock_;
   Executor& executor_;
   std::function<void(LogLevel, std::string_view)> log_;

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "larder/plugin.h"
 #include "larder/testing/inline_executor.h"
@@ -16,6 +20,10 @@ class FakeCache final : public Cache {
  public:
   FakeCache(Host& host, const Settings& settings) {
     if (settings.text("fail") != "") throw std::runtime_error(settings.text("fail"));
+    if (settings.boolean("posts_later")) {
+      host.executor().postAt(host.clock().monotonic() + 1'000,
+                             [&host] { host.log(LogLevel::info, "done later"); });
+    }
     if (settings.text("part") == "") return;
     part_ = host.manager(settings.text("part"));
     if (!part_ && settings.boolean("needs_part"))
@@ -38,6 +46,7 @@ constexpr SettingSpec kSettings[] = {
     {"fail", SettingType::text, "", "Message to fail with."},
     {"part", SettingType::text, "", "Id of a manager."},
     {"needs_part", SettingType::boolean, "false", "Whether it fails without that."},
+    {"posts_later", SettingType::boolean, "false", "Whether it leaves work to a second later."},
 };
 
 const larder_descriptor* fakePlugin() {
@@ -73,7 +82,7 @@ class Managers : public ::testing::Test {
     const ManagerFactory factory({.plugins = plugins_,
                                   .clock = clock_,
                                   .executor = executor_,
-                                  .log = {},
+                                  .log = log_,
                                   .site_name = "site",
                                   .finish = {}});
     return factory.build(configs(text), previous);
@@ -85,6 +94,7 @@ class Managers : public ::testing::Test {
   testing::ManualClock clock_;
   testing::InlineExecutor executor_;
   PluginLoader plugins_;
+  std::function<void(LogLevel, std::string_view)> log_;
 };
 
 constexpr const char* kFast = "[[manager]]\nid = \"fast\"\ntype = \"Fake\"\nmax_age = \"10m\"\n";
@@ -146,6 +156,20 @@ TEST_F(Managers, ReloadOfAPluginsSettingStartsEmpty) {
   const auto after = build(std::string(kFast) + "size = \"2M\"\n", before->get());
   ASSERT_TRUE(after);
   EXPECT_NE((*after)->items[0].manager->sharedCache(), (*before)->items[0].manager->sharedCache());
+}
+
+TEST_F(Managers, FaultA32_WorkThatAReplacedOneLeftFindsItsHost) {
+  // Each host has a copy of the log, and so of this.
+  const auto lines = std::make_shared<std::vector<std::string>>();
+  const long owners = lines.use_count();
+  log_ = [lines](LogLevel, std::string_view line) { lines->emplace_back(line); };
+  ASSERT_TRUE(build(std::string(kFast) + "posts_later = true\n"));
+  log_ = nullptr;
+  EXPECT_EQ(lines.use_count(), owners + 1);
+  clock_.advance(1'000);
+  executor_.runAll();
+  EXPECT_EQ(*lines, std::vector<std::string>{"manager 'fast' (Fake): done later"});
+  EXPECT_EQ(lines.use_count(), owners);
 }
 
 TEST_F(Managers, Semantics25_RemovedAndReplacedManagersEnd) {
