@@ -40,6 +40,13 @@ bool hasValidators(int status) {
   return status == 200;
 }
 
+// Preconditions count only where the answer would be a success (RFC 9110, 13.2.1), and before what
+// they are for is done: of an action, it has been done by now.
+bool isConditional(const Request& request, int status) {
+  return hasValidators(status) &&
+         (request.method() == Method::get || request.method() == Method::head);
+}
+
 // Headers that the head's writer sets itself.
 bool isDerived(std::string_view name) {
   return equalsIgnoringCase(name, "etag") || equalsIgnoringCase(name, "last-modified") ||
@@ -170,8 +177,7 @@ Precondition answerWithPage(const Request& request, const PageView& page, Holder
   const PageTag tag(page.status, page.etag, coding);
   Validators current{.etag = tag.text(), .last_modified = std::nullopt};
   if (page.last_modified > 0) current.last_modified = page.last_modified / 1000;
-  // Preconditions count only where the answer would be a success (RFC 9110, 13.2.1).
-  const Precondition precondition = hasValidators(page.status)
+  const Precondition precondition = isConditional(request, page.status)
                                         ? evaluatePreconditions(request.head(), current)
                                         : Precondition::proceed;
   switch (precondition) {

@@ -56,8 +56,8 @@ struct Answer {
   Response response;
 };
 
-Answer answerTo(const Page& page, const std::string& fields) {
-  const ParsedRequest request(fields);
+Answer answerTo(const Page& page, const std::string& fields, const std::string& method = "GET") {
+  const ParsedRequest request(fields, method);
   Answer answer{.page = page, .precondition = {}, .response = {}};
   answer.precondition =
       answerWithPage(request.request(), *answer.page.page(), Holder(), answer.response);
@@ -198,6 +198,19 @@ TEST(PageHead, FaultA26_NotModifiedRepeatsTheHeadersItMust) {
 
 TEST(PageHead, FailedPreconditionIs412) {
   EXPECT_EQ(answerTo(finished(pageOf("hello")), "If-Match: \"x\"\r\n").response.status(), 412);
+}
+
+TEST(PageHead, Semantics37_WhatAnActionDidIsNotAnsweredWithAFailedPrecondition) {
+  const Page page = finished(pageOf("done"));
+  for (const char* method : {"POST", "PUT", "PATCH", "DELETE"}) {
+    for (const char* condition : {"If-Match: \"x\"\r\n", "If-None-Match: *\r\n"}) {
+      const Answer answer = answerTo(page, condition, method);
+      EXPECT_EQ(answer.precondition, Precondition::proceed) << method << ' ' << condition;
+      EXPECT_EQ(answer.response.body(), "done") << method << ' ' << condition;
+    }
+  }
+  EXPECT_EQ(answerTo(page, "If-None-Match: *\r\n", "HEAD").precondition,
+            Precondition::not_modified);
 }
 
 TEST(PageHead, OnlySuccessIsConditional) {

@@ -53,8 +53,9 @@ class PageTag {
   std::size_t size_ = 0;
 };
 
-/// Answers with the form that suits the request, or with 304 or 412 as its preconditions ask. Only
-/// a finished page; `holder` keeps it alive. Returns what the preconditions came to.
+/// Answers with the form that suits the request, or with 304 or 412 as the preconditions of a GET
+/// or HEAD ask; those of other methods are ignored. Only a finished page; `holder` keeps it alive.
+/// Returns what the preconditions came to.
 Precondition answerWithPage(const Request& request, const PageView& page, Holder holder,
                             Response& response);
 
