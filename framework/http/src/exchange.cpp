@@ -21,9 +21,11 @@ void CompletionQueue::takeAll(std::vector<Exchange*>& taken) {
 
 Exchange::Exchange(Connection* connection_in, const RequestHead& head, std::string_view body,
                    const PeerAddress& peer, bool secure, Handler& handler,
-                   CompletionQueue& completions, Millis started_in, bool gathers)
+                   CompletionQueue& completions, Millis started_in, bool gathers,
+                   std::size_t& total)
     : connection(connection_in),
       started(started_in),
+      charge_(total, head.size() + body.size()),
       head_(head),
       peer_(peer),
       request_(head_, {}, peer_, secure, &cancelled_),

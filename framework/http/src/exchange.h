@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -33,14 +34,30 @@ class CompletionQueue {
   std::vector<Exchange*> finished_;
 };
 
+/// Bytes that count towards a total as long as this lives. One thread.
+class Charge {
+ public:
+  Charge(std::size_t& total, std::size_t bytes) noexcept : total_(total), bytes_(bytes) {
+    total_ += bytes_;
+  }
+  Charge(const Charge&) = delete;
+  Charge& operator=(const Charge&) = delete;
+  ~Charge() { total_ -= bytes_; }
+
+ private:
+  std::size_t& total_;
+  const std::size_t bytes_;
+};
+
 /// Belongs to its connection. When that closes while a worker runs the exchange, nobody owns it
 /// until it comes back through the completion queue, where the reactor ends it.
 class Exchange final : public Job {
  public:
-  /// Copies the head's bytes and the body, so that the connection's buffers may be reused.
+  /// Copies the head's bytes and the body, so that the connection's buffers may be reused; `total`
+  /// counts them.
   Exchange(Connection* connection_in, const RequestHead& head, std::string_view body,
            const PeerAddress& peer, bool secure, Handler& handler, CompletionQueue& completions,
-           Millis started_in, bool gathers);
+           Millis started_in, bool gathers, std::size_t& total);
 
   void run() noexcept override;
   /// All of them are exchanges.
@@ -59,6 +76,7 @@ class Exchange final : public Job {
   void complete() noexcept;
 
   std::string bytes_;
+  const Charge charge_;
   RequestHead head_;
   PeerAddress peer_;
   std::atomic<bool> cancelled_{false};

@@ -111,7 +111,7 @@ int Reactor::waitTimeout() const noexcept {
 
 void Reactor::dispatchEvent(const Poller::Event& event) {
   if (event.token == kListenerToken) {
-    acceptConnections();
+    acceptConnections(kAcceptsAtOnce);
     return;
   }
   Connection* const c = find(event.token);
@@ -202,8 +202,8 @@ void Reactor::finishExchanges() {
 
 void Reactor::beginDraining() {
   mode_ = Mode::draining;
-  // Those who have connected already are not turned away.
-  if (accepting_) acceptConnections();
+  // Those who have connected already are not turned away: as many as can wait.
+  if (accepting_) acceptConnections(options_.backlog);
   pauseAccepting();
   accept_again_ = kForever;
   listener_.leave();
@@ -212,8 +212,8 @@ void Reactor::beginDraining() {
   }
 }
 
-void Reactor::acceptConnections() {
-  for (int i = 0; i < kAcceptsAtOnce; ++i) {
+void Reactor::acceptConnections(int most) {
+  for (int i = 0; i < most; ++i) {
     if (open_.get() >= max_connections_) {
       if (i > 0) return;  // whoever waits still waits at the next turn
       if (!makeRoom()) return pauseAccepting();

@@ -81,7 +81,7 @@ class Reactor {
   void finishExchanges();
   void beginDraining();
 
-  void acceptConnections();
+  void acceptConnections(int most);
   void openConnection(const Listener::Accepted& accepted);
   bool makeRoom();
   void pauseAccepting();
@@ -103,6 +103,7 @@ class Reactor {
   void keepIncoming(Connection& c);
   bool keepInput(Connection& c, std::string_view data);
   void charge(Connection& c);
+  [[nodiscard]] bool hasRoomFor(const Connection& c, const CompleteMessage& message) const noexcept;
 
   bool serve(Connection& c, const CompleteMessage& message);
   bool finishExchange(Connection& c);
@@ -129,7 +130,7 @@ class Reactor {
   Deadlines deadlines_;
   const std::size_t max_connections_;
   const std::size_t input_budget_;
-  std::size_t input_charged_ = 0;
+  std::size_t input_charged_ = 0;  // by connections, and by exchanges until they end
   bool accepting_ = false;
   Millis accept_again_ = kForever;  // when paused
 

@@ -44,6 +44,12 @@ bool isOwnHost(const std::vector<std::string>& names, std::string_view host) {
   });
 }
 
+// What a text takes beside itself.
+std::size_t bytesOf(const std::string& text) {
+  static const std::size_t kWithin = std::string().capacity();
+  return text.capacity() > kWithin ? text.capacity() : 0;
+}
+
 // Takes up to `size` bytes off the front and reduces `size` by as many.
 void takeFront(std::string_view& text, std::size_t& size) {
   const std::size_t taken = std::min(size, text.size());
@@ -173,15 +179,22 @@ bool Reactor::keepInput(Connection& c, std::string_view data) {
     c.input.resize(data.size());
   }
   charge(c);
-  if (input_charged_ <= input_budget_ || c.state != Connection::State::reading) return true;
+  if (input_charged_ <= input_budget_ || c.charged == 0 || c.state != Connection::State::reading)
+    return true;
   overloaded_.add();
   return refuse(c, 503, "too many requests are being received");
 }
 
 void Reactor::charge(Connection& c) {
-  const std::size_t now = c.input.size() + (c.incoming != nullptr ? c.incoming->decoded.size() : 0);
+  std::size_t now = bytesOf(c.input);
+  if (c.incoming != nullptr) now += sizeof *c.incoming + bytesOf(c.incoming->decoded);
   input_charged_ += now - c.charged;
   c.charged = now;
+}
+
+// For a copy of the message, in whose place the connection will have nothing.
+bool Reactor::hasRoomFor(const Connection& c, const CompleteMessage& message) const noexcept {
+  return input_charged_ - c.charged + message.head->size() + message.body.size() <= input_budget_;
 }
 
 bool Reactor::serve(Connection& c, const CompleteMessage& message) {
@@ -197,15 +210,18 @@ bool Reactor::serve(Connection& c, const CompleteMessage& message) {
     return answerAtOnce(c, request, true);
   }
   scratch_response_.clear();
-  c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, c.peer, options_.secure,
-                                          handler_, completions_, now_, fast == Fast::gather);
-  if (workers_.submit(*c.exchange)) {
-    gathering_ |= fast == Fast::gather;
-    c.state = Connection::State::working;
-    deadlines_.arm(c, DeadlineKind::queue, now_);
-    return true;
+  if (hasRoomFor(c, message)) {
+    c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, c.peer,
+                                            options_.secure, handler_, completions_, now_,
+                                            fast == Fast::gather, input_charged_);
+    if (workers_.submit(*c.exchange)) {
+      gathering_ |= fast == Fast::gather;
+      c.state = Connection::State::working;
+      deadlines_.arm(c, DeadlineKind::queue, now_);
+      return true;
+    }
+    c.exchange.reset();
   }
-  c.exchange.reset();
   overloaded_.add();
   fillOverloaded(scratch_response_);
   return answerAtOnce(c, request);

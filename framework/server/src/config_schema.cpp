@@ -51,7 +51,7 @@ constexpr SettingSpec kHttp[] = {
     {"max_head", kSize, "32K", "Request line and headers; larger: 431."},
     {"max_headers", kInteger, "100", "More: 431."},
     {"max_body", kSize, "2M", "Larger: 413."},
-    {"max_input", kSize, "256M", "Incomplete requests in all; past it 503."},
+    {"max_input", kSize, "256M", "Requests that come, wait or run, in all; past it 503."},
 };
 
 constexpr std::int64_t kAnyCount = 1'000'000'000;

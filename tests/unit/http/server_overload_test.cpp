@@ -11,7 +11,7 @@ namespace larder::http::test {
 namespace {
 
 TEST(ServerOverload, IncompleteMessagesShareABudget) {
-  TestServer server([](ServerOptions& options) { options.input_budget = 100'000; });
+  TestServer server([](ServerOptions& options) { options.input_budget = 150'000; });
   const std::string message =
       "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 80000\r\n\r\n" + std::string(70'000, 'x');
   RawClient first(server.port());
@@ -20,6 +20,31 @@ TEST(ServerOverload, IncompleteMessagesShareABudget) {
   second.send(message);
   EXPECT_TRUE(server.handler.eventually([&] { return server.server->stats().overloaded == 1; }));
   EXPECT_EQ(server.handler.last_refusal, 503);
+}
+
+TEST(ServerOverload, FaultA12_RequestsThatWaitOrRunShareTheBudgetUntilTheyEnd) {
+  TestServer server([](ServerOptions& options) {
+    options.workers = 1;
+    options.input_budget = 150'000;
+  });
+  const std::string body(60'000, 'x');
+  RawClient running(server.port());
+  running.send(withBody("POST /stuck", body));
+  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  running.reset();  // its handler goes on
+  RawClient waiting(server.port());
+  waiting.send(withBody("POST /echo", body));
+  ASSERT_TRUE(
+      server.handler.eventually([&] { return server.server->stats().queued_requests == 1; }));
+  RawClient late(server.port());
+  late.send(withBody("POST /echo", body));
+  EXPECT_EQ(late.receive()->status, 503);
+  EXPECT_EQ(fetch(server.port(), "/hit")->body, "stored");
+  server.handler.release();
+  EXPECT_EQ(waiting.receive()->body, body);
+  RawClient again(server.port());
+  again.send(withBody("POST /echo", body));
+  EXPECT_EQ(again.receive()->body, body);
 }
 
 TEST(ServerOverload, FullQueueIsToldToComeAgain) {

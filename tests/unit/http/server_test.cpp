@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -445,6 +446,27 @@ TEST(ServerDrain, IdleServerDrainsAtOnce) {
   TestServer server([](ServerOptions& options) { options.reactors = 2; });
   RawClient silent(server.port());
   EXPECT_TRUE(server.server->drain(5'000));
+}
+
+TEST(ServerDrain, FaultA13_WhoHasConnectedAndAskedIsAnsweredHoweverManyTheyAre) {
+  TestServer server;
+  RawClient first(server.port());
+  first.send(get("/fast-block"));
+  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  std::vector<RawClient> clients;
+  for (int i = 0; i < 300; ++i) {
+    clients.emplace_back(server.port());
+    clients.back().send(get("/hit"));
+  }
+  std::thread draining([&] { EXPECT_TRUE(server.server->drain(5'000)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));  // drain() cannot say that it began
+  server.handler.release();
+  for (RawClient& client : clients) {
+    const auto answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->body, "stored");
+  }
+  draining.join();
 }
 
 TEST(ServerDrain, FaultA13_NoAnswerIsCutShortUnderLoad) {

@@ -51,6 +51,12 @@ Fast TestHandler::tryFast(const Request& request, Response& response) noexcept {
     response.addHeader("X-Bad", "a\r\nX-Injected: b");
     return Fast::answered;
   }
+  if (path == "/fast-block") {
+    std::unique_lock lock(mutex_);
+    ++blocked;
+    released_.wait(lock, [this] { return release_; });
+    --blocked;
+  }
   // Dropped, since the answer is left to a worker.
   response.addHeader("X-Dropped", "yes");
   return path.starts_with("/together/") ? Fast::gather : Fast::ask;

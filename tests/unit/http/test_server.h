@@ -14,14 +14,14 @@
 namespace larder::http::test {
 
 /// Fast path: /hit and /head-of-hit answer a stored page, /big a stored page of kBigSize bytes,
-/// /fast-bad a header with a line end. Workers: /probe counts, /echo gives the body back, /header
-/// gives the X-Echo header back as a body and as a header, /status/N answers N, /block waits for
-/// release(), /bad sets a header with a line end, /close ends the connection, /big-made makes
-/// kBigSize bytes, /together/hit is answered together with others if some wait, /together/... tells
-/// what was found out then: of these /together/meet waits for a second one, /together/leaves is not
-/// looked up before its client has gone, /together/stays takes a moment longer than its client;
-/// /stuck waits for release() whether or not its client does; /peer tells the client's address;
-/// everything else is 404.
+/// /fast-bad a header with a line end, /fast-block waits there for release(). Workers: /probe
+/// counts, /echo gives the body back, /header gives the X-Echo header back as a body and as a
+/// header, /status/N answers N, /block waits for release(), /bad sets a header with a line end,
+/// /close ends the connection, /big-made makes kBigSize bytes, /together/hit is answered together
+/// with others if some wait, /together/... tells what was found out then: of these /together/meet
+/// waits for a second one, /together/leaves is not looked up before its client has gone,
+/// /together/stays takes a moment longer than its client; /stuck waits for release() whether or not
+/// its client does; /peer tells the client's address; everything else is 404.
 class TestHandler final : public Handler {
  public:
   static constexpr std::size_t kBigSize = 16UL * 1024 * 1024;
@@ -39,7 +39,7 @@ class TestHandler final : public Handler {
 
   std::atomic<int> probes{0};
   std::atomic<int> handled{0};
-  std::atomic<int> blocked{0};  // inside /block now
+  std::atomic<int> blocked{0};  // inside /block or the like now
   std::atomic<int> most_together{0};
   std::atomic<int> meeting{0};   // that came to /together/meet
   std::atomic<int> staying{0};   // that came to /together/stays

@@ -53,7 +53,7 @@ struct ServerOptions {
   /// How long, after an error, what the client still sends is read and dropped, so that the answer
   /// is not lost to a connection reset.
   Millis linger_deadline = 2'000;
-  /// Bytes of incomplete messages in all; past it 503.
+  /// Bytes in all of messages that are being received, wait for a worker or have one; past it 503.
   std::size_t input_budget = 256UL * 1024 * 1024;
 
   /// The names that are this server's, in lower case, without a port: "example.org",
