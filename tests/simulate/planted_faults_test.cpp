@@ -35,6 +35,9 @@ TEST(PlantedFaults, LedgerL01_UpsertsInTriggersAreFound) {
 TEST(PlantedFaults, LedgerL01_ChangesThatTheLogLeavesOutAreFound) {
   EXPECT_NE(violationWith(Fault::l1_not_twice_in_the_log), "");
 }
+TEST(PlantedFaults, LedgerL03_UnseenCommitsWithoutTriggersAreFound) {
+  EXPECT_NE(violationWith(Fault::l3_commits_without_triggers), "");
+}
 TEST(PlantedFaults, LedgerL07_AChildOfAnotherMomentIsFound) {
   EXPECT_NE(violationWith(Fault::l7_child_of_another_moment), "");
 }

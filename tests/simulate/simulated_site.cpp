@@ -93,7 +93,11 @@ void SimulatedSite::closeOutside() {
 }
 
 void SimulatedSite::outside(const std::string& sql) {
-  check(sqlite3_exec(outside_, sql.c_str(), nullptr, nullptr, nullptr), outside_, sql);
+  const auto run = [&] { return sqlite3_exec(outside_, sql.c_str(), nullptr, nullptr, nullptr); };
+  auto code = run();
+  // SQLite 3.40 may read a schema that others changed too late.
+  if (code == SQLITE_SCHEMA) code = run();
+  check(code, outside_, sql);
 }
 
 void SimulatedSite::start() {
@@ -218,11 +222,45 @@ void SimulatedSite::redefineView() {
   note("moment " + std::to_string(world_.now) + ": the view is version " + number);
 }
 
+void SimulatedSite::commitOutside(const std::string& sql) {
+  const bool without_triggers = world_.dice.chance(150);
+  if (without_triggers) sqlite3_db_config(outside_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  outside(sql);
+  sqlite3_db_config(outside_, SQLITE_DBCONFIG_ENABLE_TRIGGER, 1, nullptr);
+  note(std::string("another program") + (without_triggers ? " without triggers: " : ": ") + sql);
+}
+
+bool SimulatedSite::failHalfwayOutside(std::vector<Change>& changes) {
+  const auto table = world_.dice.chance(500) ? kFirstRow : kFirstOther;
+  const auto absent = table + world_.dice.below(kRows);
+  const auto present = table + world_.dice.below(kRows);
+  if (oracle_.current(absent) != 0 || oracle_.current(present) == 0) return false;
+  const auto version = newVersion();
+  const Row row(absent);
+  const auto sql = "INSERT OR FAIL INTO " + row.table + "(id, text) VALUES(" + row.id + ", '" +
+                   titleOf(version) + "'), (" + Row(present).id + ", '')";
+  if (sqlite3_exec(outside_, sql.c_str(), nullptr, nullptr, nullptr) != SQLITE_CONSTRAINT)
+    throw std::runtime_error("did not fail: " + sql);
+  changes.push_back({absent, version});
+  note("another program: " + sql);
+  return true;
+}
+
+void SimulatedSite::dropTriggerFromOutside() {
+  static const std::vector<std::string> kTables{"object", Row(kFirstRow).table,
+                                                Row(kFirstOther).table};
+  static const std::vector<std::string> kEvents{"insert", "update", "delete"};
+  const auto& table = world_.dice.oneOf(kTables);
+  outside("DROP TRIGGER IF EXISTS larder_" + table + "_" + world_.dice.oneOf(kEvents));
+  note("another program drops a trigger");
+}
+
 // One transaction of one or two rows, or an object's.
 void SimulatedSite::editFromOutside(Report& report) {
   ++report.foreign_edits;
   std::vector<Change> changes;
   std::string sql;
+  if (world_.dice.chance(100) && failHalfwayOutside(changes)) return acknowledge(changes);
   if (world_.dice.chance(250)) {
     const auto item = world_.dice.below(kFirstChild);
     changes.push_back({item, newVersion()});
@@ -238,9 +276,8 @@ void SimulatedSite::editFromOutside(Report& report) {
       changes.push_back(more[0]);
     }
   }
-  outside(sql);
+  commitOutside(sql);
   acknowledge(changes);
-  note("moment " + std::to_string(world_.now) + ": another program: " + sql);
 }
 
 void SimulatedSite::invalidate(SiteProcess& process, Report& report) {

@@ -30,6 +30,7 @@ class SimulatedSite {
   // Each is one step of the world: nobody else runs meanwhile.
   void edit(SiteProcess& process, Report& report);
   void editFromOutside(Report& report);
+  void dropTriggerFromOutside();
   void invalidate(SiteProcess& process, Report& report);
   void redefineView();
   /// A process ends and begins anew; its fibers have ended.
@@ -53,6 +54,10 @@ class SimulatedSite {
   void openOutside();
   void closeOutside();
   void outside(const std::string& sql);
+  /// A transaction of the program that edits the file; it may see to it that no trigger runs.
+  void commitOutside(const std::string& sql);
+  /// One of two rows, the second of which is there already: the first stays.
+  [[nodiscard]] bool failHalfwayOutside(std::vector<Change>& changes);
   void copyFile(const std::string& to) const;
   void acknowledge(const std::vector<Change>& changes);
   void note(const std::string& what) const;

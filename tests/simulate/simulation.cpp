@@ -143,6 +143,7 @@ void World::act() {
   } else if (choice < 810) {
     site.edit(process, report_);
   } else if (choice < 830) {
+    if (world_.dice.chance(50)) site.dropTriggerFromOutside();
     site.editFromOutside(report_);
   } else if (choice < 845) {
     site.invalidate(process, report_);
