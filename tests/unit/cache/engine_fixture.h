@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -14,21 +15,22 @@
 
 namespace larder::testing {
 
-/// Holds everything for ever; `broken` makes every answer an error.
-class MapCache final : public Cache {
+/// Holds everything for ever and counts what it is asked; `broken` makes every answer an error.
+class MapCache : public Cache {
  public:
   Lookup get(const CacheKey& key, Deadline) noexcept override {
     if (before_get) before_get();
-    const std::lock_guard lock(mutex_);
     ++gets;
-    if (broken) return {Status::error, {}, how};
-    const auto it = entries_.find(std::string(key.bytes));
-    if (it == entries_.end()) return {};
-    return {Status::hit, EntryRef(it->second), Reason::none};
+    return peek(key);
+  }
+  void getMany(std::span<const CacheKey> keys, std::span<Lookup> out, Deadline) noexcept override {
+    ++round_trips;
+    asked_at_once = keys.size();
+    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = peek(keys[i]);
   }
   Stored put(const CacheKey& key, EntryPtr entry, Deadline) noexcept override {
-    const std::lock_guard lock(mutex_);
     ++puts;
+    const std::lock_guard lock(mutex_);
     if (broken) return {false, how};
     entries_.insert_or_assign(std::string(key.bytes), std::move(entry));
     return {true, Reason::none};
@@ -45,6 +47,14 @@ class MapCache final : public Cache {
   }
   [[nodiscard]] Stats stats() const noexcept override { return {}; }
   [[nodiscard]] Health health() const noexcept override { return {}; }
+  /// Not counted.
+  [[nodiscard]] Lookup peek(const CacheKey& key) const {
+    const std::lock_guard lock(mutex_);
+    if (broken) return {Status::error, {}, how};
+    const auto it = entries_.find(std::string(key.bytes));
+    if (it == entries_.end()) return {};
+    return {Status::hit, EntryRef(it->second), Reason::none};
+  }
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);
     return entries_.size();
@@ -53,8 +63,11 @@ class MapCache final : public Cache {
   std::function<void()> before_get;
   std::atomic<bool> broken{false};
   Reason how = Reason::unreachable;
-  std::atomic<int> gets{0};
-  std::atomic<int> puts{0};
+  std::atomic<std::size_t> gets{0};
+  std::atomic<std::size_t> round_trips{0};
+  std::atomic<std::size_t> asked_at_once{0};  // in the last round trip
+  std::atomic<std::size_t> puts{0};
+  void forgetCounts() { gets = round_trips = asked_at_once = puts = 0; }
 
  private:
   mutable std::mutex mutex_;

@@ -272,7 +272,8 @@ TEST_F(LeaseTest, Semantics27_APageOfManyPartsWaitsForAHungStoreOnce) {
                    return text("o");
                  }};
   EXPECT_EQ(askOf(engine, shared, outer).outcome, Outcome::miss_error);
-  EXPECT_EQ(cache->gets + cache->puts + leases.asked, 1);
+  EXPECT_EQ(cache->gets + cache->puts, 1U);
+  EXPECT_EQ(leases.asked, 0);
   EXPECT_EQ(inner.counters.total(Outcome::miss_error), 25U);
 }
 

@@ -223,84 +223,6 @@ TEST_F(EngineTest, Semantics21_WithoutATimeToServeStaleASoftInvalidationIsAMiss)
   EXPECT_EQ(ask(view).outcome, Outcome::miss_changed);
 }
 
-TEST_F(EngineTest, AParentIsFreshNoLongerThanItsChildHoweverTheChildCame) {
-  Policy brief;
-  brief.max_age = 1000;
-  TestView child{"child", [](auto&, auto&, auto&) { return text("c"); }};
-  TestView parent{
-      "parent", [&](CallContext& c, Recorder& r, auto&) {
-        TestCall call(child, "/a", {}, brief, &manager);
-        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
-      }};
-  body(parent);  // renders the child
-  clock.advance(1000);
-  EXPECT_EQ(ask(parent).outcome, Outcome::miss_expired);
-  body(child);
-  clock.advance(600);
-  change(viewScope("parent", "/a"));
-  body(parent);  // finds the child
-  clock.advance(400);
-  EXPECT_EQ(ask(parent).outcome, Outcome::miss_expired);
-}
-
-TEST_F(EngineTest, LedgerL19_AParentMadeOfAStaleChildIsNotStored) {
-  policy.max_age = 1000;
-  policy.stale_while_revalidate = 5000;
-  TestView child{"child", [](auto&, auto&, auto&) { return text("c"); }};
-  TestView parent{
-      "parent", [&](CallContext& c, Recorder& r, auto&) {
-        TestCall call(child, "/a", {}, policy, &manager);
-        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
-      }};
-  body(child);
-  clock.advance(2000);
-  body(parent);
-  EXPECT_EQ(parent.counters.total(Outcome::refused_render), 1U);
-}
-
-TEST_F(EngineTest, AParentFallsWithWhatItsChildReadAlsoWhenTheChildWasAHit) {
-  TestView child{"child", [](auto&, Recorder& r, auto&) {
-                   r.scope(tagScope("news"));
-                   r.input("param:lang");
-                   return text("c");
-                 }};
-  TestView parent{
-      "parent", [&](CallContext& c, Recorder& r, const MapInputs& in) {
-        TestCall call(child, "/a", in, policy, &manager);
-        return text("p" + std::string(engine.call(call, c, &r).entry->value.page()->body));
-      }};
-  body(child);
-  body(parent);
-  change(tagScope("news"));
-  body(parent);
-  EXPECT_EQ(parent.runs, 2);
-  body(parent, {{"param:lang", "de"}});
-  EXPECT_EQ(parent.runs, 3);
-}
-
-TEST_F(EngineTest, LedgerL07_AChildThatIsNewerThanItsParentsSnapshotIsUsedOnlyIfUnchanged) {
-  int version = 1;
-  TestView child{"child", [&](auto&, Recorder& r, auto&) {
-                   r.scope(tagScope("news"));
-                   return text(std::to_string(version));
-                 }};
-  TestView parent{"parent", [&](CallContext& c, Recorder& r, auto&) {
-                    if (version == 1) {
-                      // After the parent's snapshot, somebody edits and somebody else renders the
-                      // child anew.
-                      version = 2;
-                      change(tagScope("news"));
-                      body(child);
-                    }
-                    TestCall call(child, "/a", {}, policy, &manager);
-                    return text(std::string(engine.call(call, c, &r).entry->value.page()->body));
-                  }};
-  body(child);
-  body(parent);
-  EXPECT_EQ(child.runs, 3) << "the parent's child is rendered from the parent's snapshot";
-  EXPECT_EQ(body(parent), "2");
-}
-
 TEST_F(EngineTest, LedgerL09_EntriesOfAnEraThatIsNoLongerKnownAreInvalid) {
   TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
   const auto entry = ask(view).entry.share();
@@ -361,40 +283,6 @@ TEST_F(EngineTest, LedgerL17_ClockWithoutABoundIsNotStoredWithOneItIs) {
   EXPECT_EQ(ask(view).outcome, Outcome::hit);
 }
 
-TEST_F(EngineTest, LedgerL17_APartsMaxAgeDoesNotBoundTheClockOfThePage) {
-  TestView part{"part", [&](auto&, auto&, auto&) { return text("part"); }};
-  TestView view{"page", [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
-                  recorder.input("now");
-                  TestCall call(part, "/part", inputs, policy, &manager);
-                  return engine.call(call, context, &recorder).entry->value;
-                }};
-  ask(view);
-  ask(view);
-  EXPECT_EQ(view.runs, 2);
-  EXPECT_EQ(part.runs, 1);
-}
-
-TEST_F(EngineTest, Semantics13_APageWithAPartThatMustNotBeKeptIsNotKept) {
-  for (const auto& [name, value] :
-       std::map<std::string, std::string>{{"Cache-Control", "No-Store"}, {"set-cookie", "a=b"}}) {
-    TestView part{"part " + name, [&](auto&, auto&, auto&) {
-                    Page page;
-                    page.setHeader(name, value);
-                    return Value(std::move(page));
-                  }};
-    TestView view{"page " + name,
-                  [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
-                    TestCall call(part, "/part", inputs, policy, &manager);
-                    (void)engine.call(call, context, &recorder);
-                    return text("page");
-                  }};
-    ask(view);
-    ask(view);
-    EXPECT_EQ(view.runs, 2) << name;
-    EXPECT_EQ(cache->size(), 0U) << name;
-  }
-}
-
 TEST_F(EngineTest, Semantics09_ARefreshThatStoresNothingIsTriedAgain) {
   policy.max_age = 100;
   policy.stale_while_revalidate = 60'000;
@@ -436,20 +324,6 @@ TEST_F(EngineTest, Semantics12_AWallClockJumpDoesNotTouchEntriesOfThisProcess) {
   EXPECT_EQ(ask(view).outcome, Outcome::hit);
   clock.jumpWall(-7'200'000);
   EXPECT_EQ(ask(view).outcome, Outcome::hit);
-}
-
-TEST_F(EngineTest, ACycleIsReportedWithItsPath) {
-  TestView view{"page", {}};
-  view.code = [&](CallContext& c, Recorder& r, auto&) {
-    TestCall call(view, "/a", {}, policy, &manager);
-    return engine.call(call, c, &r).entry->value;
-  };
-  try {
-    ask(view);
-    FAIL();
-  } catch (const CallCycle& e) {
-    EXPECT_EQ(e.path, "/a page -> /a page");
-  }
 }
 
 TEST_F(EngineTest, MaxVariantsStoresNoMoreButGoesOnServing) {

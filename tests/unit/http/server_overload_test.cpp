@@ -48,17 +48,8 @@ TEST(ServerOverload, FaultA12_RequestsThatWaitOrRunShareTheBudgetUntilTheyEnd) {
 }
 
 TEST(ServerOverload, FullQueueIsToldToComeAgain) {
-  TestServer server([](ServerOptions& options) {
-    options.workers = 1;
-    options.queue_limit = 1;
-  });
-  RawClient running(server.port());
-  running.send(get("/block"));
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
-  RawClient waiting(server.port());
-  waiting.send(get("/probe"));
-  ASSERT_TRUE(
-      server.handler.eventually([&] { return server.server->stats().queued_requests == 1; }));
+  BusyServer server(1, [](ServerOptions& options) { options.queue_limit = 1; });
+  RawClient waiting = server.enqueue(get("/probe"), 1);
   const auto refused = fetch(server.port(), "/probe");
   ASSERT_TRUE(refused);
   EXPECT_EQ(refused->status, 503);
@@ -68,56 +59,33 @@ TEST(ServerOverload, FullQueueIsToldToComeAgain) {
 }
 
 TEST(ServerOverload, QueuedRequestDoesNotWaitForEver) {
-  TestServer server([](ServerOptions& options) {
-    options.workers = 1;
-    options.queue_deadline = 50;
-  });
-  RawClient running(server.port());
-  running.send(get("/block"));
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  BusyServer server(1, [](ServerOptions& options) { options.queue_deadline = 50; });
   RawClient waiting(server.port());
   waiting.send(get("/probe") + get("/hit"));
   EXPECT_EQ(waiting.receive()->status, 503);
   EXPECT_EQ(waiting.receive()->body, "stored");
   server.handler.release();
-  EXPECT_EQ(running.receive()->body, "unblocked");
+  EXPECT_EQ(server.running[0].receive()->body, "unblocked");
   EXPECT_EQ(server.handler.probes, 0);
 }
 
 TEST(ServerOverload, HitsAreAnsweredWhileAllWorkersAreBusy) {
-  TestServer server;
-  std::vector<RawClient> busy;
-  for (int i = 0; i < 2; ++i) {
-    busy.emplace_back(server.port());
-    busy.back().send(get("/block"));
-  }
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 2; }));
+  BusyServer server(2);
   EXPECT_EQ(fetch(server.port(), "/hit")->body, "stored");
 }
 
 TEST(ServerOverload, HandlerLearnsThatItsClientHasGone) {
-  TestServer server;
-  RawClient client(server.port());
-  client.send(get("/block"));
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
-  client.reset();
+  BusyServer server;
+  server.running[0].reset();
   EXPECT_TRUE(server.handler.eventually([&] { return server.handler.cancelled == 1; }));
 }
 
 TEST(ServerOverload, ClientThatGoesWhileQueuedIsForgotten) {
-  TestServer server([](ServerOptions& options) { options.workers = 1; });
-  RawClient running(server.port());
-  running.send(get("/block"));
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
-  RawClient waiting(server.port());
-  waiting.send(get("/probe"));
-  ASSERT_TRUE(
-      server.handler.eventually([&] { return server.server->stats().queued_requests == 1; }));
-  waiting.reset();
-  ASSERT_TRUE(
-      server.handler.eventually([&] { return server.server->stats().queued_requests == 0; }));
+  BusyServer server;
+  server.enqueue(get("/probe"), 1).reset();
+  server.awaitWaiting(0);
   server.handler.release();
-  ASSERT_TRUE(running.receive());
+  ASSERT_TRUE(server.running[0].receive());
   EXPECT_EQ(server.handler.probes, 0);
 }
 

@@ -339,17 +339,13 @@ TEST(ServerDrain, LetsAnAnswerThatIsBeingSentEnd) {
 }
 
 TEST(ServerTogether, RequestsThatWaitForASharedCacheAreAskedForAtOnce) {
-  TestServer server([](ServerOptions& options) { options.workers = 1; });
-  RawClient blocker(server.port());
-  blocker.send(get("/block"));
-  ASSERT_TRUE(server.handler.eventually([&] { return server.handler.blocked == 1; }));
+  BusyServer server;
   std::vector<RawClient> clients;
   for (int i = 0; i < 20; ++i) {
     clients.emplace_back(server.port());
     clients.back().send(get(i % 2 == 0 ? "/together/hit" : "/together/" + std::to_string(i)));
   }
-  ASSERT_TRUE(
-      server.handler.eventually([&] { return server.server->stats().queued_requests == 20; }));
+  server.awaitWaiting(20);
   server.handler.release();
   for (int i = 0; i < 20; ++i) {
     const auto answer = clients[static_cast<std::size_t>(i)].receive();
@@ -367,35 +363,23 @@ TEST(ServerTogether, ARequestThatWaitsAloneIsHandledAtOnce) {
 }
 
 TEST(ServerTogether, ThoseThatMissAreHandledByAsManyWorkersAsThereAre) {
-  TestServer server;
-  std::vector<RawClient> clients;
-  for (const auto* path : {"/block", "/block", "/together/meet", "/together/meet"}) {
-    clients.emplace_back(server.port());
-    clients.back().send(get(path));
-  }
-  ASSERT_TRUE(
-      server.handler.eventually([&] { return server.server->stats().queued_requests == 2; }));
+  BusyServer server(2);
+  RawClient first = server.enqueue(get("/together/meet"), 1);
+  RawClient second = server.enqueue(get("/together/meet"), 2);
   server.handler.release();
-  EXPECT_EQ(clients[2].receive()->body, "met");
-  EXPECT_EQ(clients[3].receive()->body, "met");
+  EXPECT_EQ(first.receive()->body, "met");
+  EXPECT_EQ(second.receive()->body, "met");
 }
 
 TEST(ServerTogether, ARequestThatIsGivenBackAndWhoseClientHasGoneEndsWithTheServer) {
   std::atomic<int> findings{0};
   {
-    TestServer server([](ServerOptions& options) { options.workers = 1; });
-    std::vector<RawClient> clients;
-    for (const auto* path : {"/block", "/together/stays", "/together/leaves"}) {
-      clients.emplace_back(server.port());
-      clients.back().send(get(path));
-      ASSERT_TRUE(server.handler.eventually([&] {
-        return server.server->stats().queued_requests + 1 == clients.size() &&
-               server.handler.blocked == 1;
-      }));
-    }
+    BusyServer server;
+    const RawClient stays = server.enqueue(get("/together/stays"), 1);
+    RawClient leaves = server.enqueue(get("/together/leaves"), 2);
     server.handler.release();
     ASSERT_TRUE(server.handler.eventually([&] { return server.handler.most_together == 2; }));
-    clients[2].reset();
+    leaves.reset();
     ASSERT_TRUE(server.handler.eventually([&] { return server.handler.staying == 1; }));
     server.server.reset();
     findings = server.handler.findings.load();

@@ -183,4 +183,26 @@ TestServer::~TestServer() {
   handler.release();
 }
 
+BusyServer::BusyServer(unsigned workers, const std::function<void(ServerOptions&)>& change)
+    : TestServer([&](ServerOptions& options) {
+        options.workers = workers;
+        change(options);
+      }) {
+  for (unsigned i = 0; i < workers; ++i) running.emplace_back(port()).send(get("/block"));
+  if (!handler.eventually([&] { return handler.blocked == static_cast<int>(workers); }))
+    throw std::runtime_error("the workers are not busy");
+}
+
+RawClient BusyServer::enqueue(const std::string& request, std::size_t waiting) {
+  RawClient client(port());
+  client.send(request);
+  awaitWaiting(waiting);
+  return client;
+}
+
+void BusyServer::awaitWaiting(std::size_t count) {
+  if (!handler.eventually([&] { return server->stats().queued_requests == count; }))
+    throw std::runtime_error("not " + std::to_string(count) + " requests wait");
+}
+
 }  // namespace larder::http::test

@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "larder/cache/system_clock.h"
 #include "larder/http/server.h"
+#include "raw_client.h"
 
 namespace larder::http::test {
 
@@ -75,6 +77,19 @@ class TestServer {
   TestHandler handler;
   SystemClock clock;
   std::unique_ptr<Server> server;
+};
+
+/// All of its workers have a request that does not end before release().
+class BusyServer : public TestServer {
+ public:
+  explicit BusyServer(
+      unsigned workers = 1,
+      const std::function<void(ServerOptions&)>& change = [](ServerOptions&) {});
+  /// Sends it; returns when so many requests wait for a worker.
+  RawClient enqueue(const std::string& request, std::size_t waiting);
+  void awaitWaiting(std::size_t count);
+
+  std::vector<RawClient> running;
 };
 
 }  // namespace larder::http::test

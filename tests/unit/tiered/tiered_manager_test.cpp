@@ -12,46 +12,27 @@ namespace {
 
 using testing::MapCache;
 
-/// A map that counts what it is asked, can be swept and tells its health.
-class Level final : public Cache {
+/// Can be swept and tells its health.
+class Level final : public MapCache {
  public:
-  Lookup get(const CacheKey& key, Deadline deadline) noexcept override {
-    ++gets;
-    return map.get(key, deadline);
-  }
-  void getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
-               Deadline deadline) noexcept override {
-    ++round_trips;
-    asked_at_once = keys.size();
-    for (std::size_t i = 0; i < keys.size(); ++i) out[i] = map.get(keys[i], deadline);
-  }
-  Stored put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept override {
-    return map.put(key, std::move(entry), deadline);
-  }
   Stored erase(const CacheKey& key, Deadline deadline) noexcept override {
-    if (map.broken) return {false, Reason::unreachable};
-    return map.erase(key, deadline);
+    if (broken) return {false, Reason::unreachable};
+    return MapCache::erase(key, deadline);
   }
   Stored clear(Deadline deadline) noexcept override {
-    return clears ? map.clear(deadline) : Stored{false, Reason::unsupported};
+    return clears ? MapCache::clear(deadline) : Stored{false, Reason::unsupported};
   }
   bool sweep(const Expendable& expendable, std::size_t) noexcept override {
     for (const auto* name : {"a", "b"}) {
       const CacheKey key{name, digestOf(name), 0};
-      const Lookup lookup = map.get(key, kForever);
-      if (lookup.status == Status::hit && expendable(*lookup.entry)) map.erase(key, kForever);
+      const Lookup lookup = peek(key);
+      if (lookup.status == Status::hit && expendable(*lookup.entry)) erase(key, kForever);
     }
     return false;
   }
   [[nodiscard]] Stats stats() const noexcept override { return {{"gets", gets}}; }
-  [[nodiscard]] Health health() const noexcept override {
-    return {!map.broken, map.broken ? "down" : ""};
-  }
+  [[nodiscard]] Health health() const noexcept override { return {!broken, broken ? "down" : ""}; }
 
-  MapCache map;
-  std::uint64_t gets = 0;
-  std::uint64_t round_trips = 0;
-  std::size_t asked_at_once = 0;
   bool clears = true;
 };
 
@@ -78,7 +59,7 @@ class TieredManagerTest : public ::testing::Test, protected testing::EngineWorld
     return EntryPtr(std::move(made));
   }
   bool holds(Level& level, std::string_view name) {
-    return level.map.get(key(name), soon()).status == Status::hit;
+    return level.peek(key(name)).status == Status::hit;
   }
   std::uint64_t stat(const std::string& name) {
     for (const auto& [known, number] : tiered->stats())
@@ -103,11 +84,11 @@ TEST_F(TieredManagerTest, AHitOfTheNearOneAsksNobodyElse) {
 
 TEST_F(TieredManagerTest, AHitOfTheFarOneIsKeptNearWithTheSameEnd) {
   const EntryPtr stored = entry("a");
-  far->map.put(key("a"), stored, soon());
+  far->put(key("a"), stored, soon());
   const Lookup lookup = tiered->get(key("a"), soon());
   EXPECT_EQ(lookup.entry.get(), stored.get());
   EXPECT_FALSE(lookup.near);
-  const Lookup kept = near->map.get(key("a"), soon());
+  const Lookup kept = near->get(key("a"), soon());
   ASSERT_EQ(kept.status, Status::hit);
   EXPECT_EQ(kept.entry->lifetime.end(), stored->lifetime.end());
   EXPECT_EQ(stat("promoted"), 1U);
@@ -117,7 +98,7 @@ TEST_F(TieredManagerTest, AHitOfTheFarOneIsKeptNearWithTheSameEnd) {
 
 TEST_F(TieredManagerTest, AFarOneThatCannotBeAskedDoesNotHideNearHits) {
   tiered->put(key("a"), entry("a"), soon());
-  far->map.broken = true;
+  far->broken = true;
   EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::hit);
   EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::error) << "an error is no miss";
   EXPECT_EQ(stat("l2_errors"), 1U);
@@ -128,12 +109,12 @@ TEST_F(TieredManagerTest, AFarOneThatCannotBeAskedDoesNotHideNearHits) {
 }
 
 TEST_F(TieredManagerTest, ANearOneThatCannotBeAskedDoesNotHideFarHits) {
-  far->map.put(key("a"), entry("a"), soon());
-  near->map.broken = true;
+  far->put(key("a"), entry("a"), soon());
+  near->broken = true;
   EXPECT_EQ(tiered->get(key("a"), soon()).status, Status::hit);
   EXPECT_EQ(tiered->get(key("b"), soon()).status, Status::miss);
   EXPECT_TRUE(tiered->put(key("b"), entry("b"), soon()).ok);
-  far->map.broken = true;
+  far->broken = true;
   EXPECT_EQ(tiered->put(key("b"), entry("b"), soon()).reason, Reason::unreachable);
   EXPECT_EQ(tiered->health().detail, "l1: down; l2: down");
 }
@@ -154,8 +135,8 @@ TEST_F(TieredManagerTest, WithoutTimeOnlyTheNearOneIsAsked) {
 }
 
 TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
-  near->map.put(key("a"), entry("a"), soon());
-  far->map.put(key("b"), entry("b"), soon());
+  near->put(key("a"), entry("a"), soon());
+  far->put(key("b"), entry("b"), soon());
   const CacheKey keys[] = {key("a"), key("b"), key("c")};
   Lookup found[3];
   tiered->getMany(keys, found, soon());
@@ -174,11 +155,11 @@ TEST_F(TieredManagerTest, BehindANearEntryIsOnlyWhatIsNotTheSame) {
   tiered->put(key("a"), entry("a", 1), soon());
   const Lookup over = tiered->get(key("a"), soon());
   EXPECT_EQ(tiered->getBehind(key("a"), *over.entry, soon()).status, Status::miss);
-  far->map.put(key("a"), entry("a", 2), soon());
+  far->put(key("a"), entry("a", 2), soon());
   const Lookup newer = tiered->getBehind(key("a"), *over.entry, soon());
   ASSERT_EQ(newer.status, Status::hit);
   EXPECT_EQ(newer.entry->stamp.as_of, 2U);
-  EXPECT_EQ(near->map.get(key("a"), soon()).entry->stamp.as_of, 2U);
+  EXPECT_EQ(near->get(key("a"), soon()).entry->stamp.as_of, 2U);
   EXPECT_EQ(stat("replaced"), 1U);
 }
 
@@ -271,10 +252,10 @@ TEST_F(TwoProcesses, AStaleEntryIsReplacedByAFreshOneOfAnotherProcess) {
 
 TEST_F(TwoProcesses, Semantics20_ALevelThatMissedTheChangeServesNothingOld) {
   askOf(one);
-  far->map.broken = true;
+  far->broken = true;
   change("obj:/a");
   EXPECT_EQ(bodyOf(one), "2");
-  far->map.broken = false;  // and still has the first one
+  far->broken = false;  // and still has the first one
   EXPECT_EQ(bodyOf(other), "3");
   EXPECT_EQ(bodyOf(one), "2") << "its own is valid";
 }
