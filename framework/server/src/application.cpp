@@ -241,6 +241,11 @@ class Application::Impl final : public ManagementBackend {
     const auto before = managers();
     auto after = managers_factory_.build(config.managers, before.get());
     if (!after) return after.error();
+    // At the start a site runs without a cache rather than not at all; later it keeps the old one.
+    if (before) {
+      if (auto failures = newFailures(before.get(), **after); !failures.empty())
+        return Error{std::move(failures)};
+    }
     auto mounts = apps_.load(config.apps);
     if (!mounts) return mounts.error();
     for (const std::string& warning : warnOfIdleRules(config.rules, *mounts))
@@ -282,9 +287,7 @@ class Application::Impl final : public ManagementBackend {
   void tell(const Config& config, const ManagerSet& set) {
     for (const std::string& warning : config.warnings) log_.write(LogLevel::warning, warning);
     for (const FailedManager& failed : set.registry->failed()) {
-      log_.write(LogLevel::error, "manager '" + failed.identity.id + "' at " +
-                                      failed.identity.path +
-                                      " failed, its views are not cached: " + failed.reason);
+      log_.write(LogLevel::error, failed.reason + "; its views are not cached");
     }
     for (const PluginLoader* loader : {&plugins_, &libraries_}) {
       for (const PluginPtr& plugin : loader->plugins()) {

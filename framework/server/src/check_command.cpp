@@ -11,7 +11,7 @@
 #include "larder/server/application.h"
 #include "larder/server/apps.h"
 #include "larder/server/commands.h"
-#include "larder/server/managers.h"
+#include "manager_trial.h"
 #include "text_table.h"
 
 namespace larder::server {
@@ -29,18 +29,17 @@ class Check {
  public:
   explicit Check(const Config& config)
       : config_(config),
-        plugins_(moduleFolders(config.plugin_folders, "plugins")),
+        trial_(config, [](std::string_view line) { std::cerr << line << '\n'; }),
         libraries_(moduleFolders(config.app_folders, "apps")),
         rules_(config.rules) {}
 
   int run() {
-    const std::vector<Refusal> refusals = plugins_.loadAll();
     printServer();
     printApps();
     printManagers();
     printRules();
     printViews();
-    for (const Refusal& refusal : refusals) problem(refusal.file + ": " + refusal.message);
+    for (const Refusal& refusal : trial_.refusals()) problem(refusal.file + ": " + refusal.message);
     for (const std::string& warning : config_.warnings) std::cerr << warning << '\n';
     std::cout << std::flush;
     for (const std::string& text : problems_) std::cerr << text << '\n';
@@ -76,13 +75,17 @@ class Check {
       addPolicy(manager.policy, manager.settings, table);
       table.print(std::cout, "  ");
     }
+    const auto made = trial_.make(config_.managers, nullptr);
+    const std::string refused = made ? newFailures(nullptr, **made) : made.error().message;
+    if (!refused.empty()) problem(refused);
   }
 
-  void addPluginSettings(const ManagerConfig& manager, TextTable& table) {
-    const auto plugin = plugins_.find(manager.identity.type);
-    if (!plugin) return problem(manager.origin + ": " + plugin.error().message);
+  /// None of a manager that cannot be made: why is told with the other problems.
+  void addPluginSettings(const ManagerConfig& manager, TextTable& table) const {
+    const auto plugin = trial_.plugins().find(manager.identity.type);
+    if (!plugin) return;
     const auto settings = managerSettings(**plugin, manager);
-    if (!settings) return problem(settings.error().message);
+    if (!settings) return;
     for (const SettingSpec& spec : managerSchema(**plugin)) {
       auto given = manager.plugin.find(spec.name);
       if (given == manager.plugin.end() && spec.alias) given = manager.plugin.find(spec.alias);
@@ -214,7 +217,7 @@ class Check {
   }
 
   const Config& config_;
-  PluginLoader plugins_;
+  ManagerTrial trial_;
   PluginLoader libraries_;
   RuleSet rules_;
   std::vector<std::string> problems_;

@@ -8,11 +8,9 @@
 #include <iostream>
 
 #include "command_support.h"
-#include "larder/cache/plugin_loader.h"
 #include "larder/cache/system_clock.h"
-#include "larder/server/application.h"
 #include "larder/server/commands.h"
-#include "larder/server/managers.h"
+#include "manager_trial.h"
 #include "running_settings.h"
 #include "text_table.h"
 
@@ -30,17 +28,15 @@ std::string timeOf(Millis wall) {
                                          Poco::DateTimeFormat::SORTABLE_FORMAT);
 }
 
-/// A manager whose plugin refuses its settings would be reported as failed once they are taken
-/// over: better to refuse them here.
-Result<> checkManagers(const Config& config) {
-  PluginLoader plugins(moduleFolders(config.plugin_folders, "plugins"));
-  plugins.loadAll();
-  for (const ManagerConfig& manager : config.managers) {
-    const auto plugin = plugins.find(manager.identity.type);
-    if (!plugin) continue;  // failed before
-    if (const auto settings = managerSettings(**plugin, manager); !settings)
-      return settings.error();
-  }
+/// A running server refuses what a plugin refuses: better to say so here.
+Result<> checkManagers(const std::vector<ManagerConfig>& now, const Config& next) {
+  const ManagerTrial trial(next, [](std::string_view line) { std::cerr << line << std::endl; });
+  const auto before = trial.make(now, nullptr);
+  const ManagerSet* known = before ? before->get() : nullptr;
+  const auto after = trial.make(next.managers, known);
+  if (!after) return after.error();
+  if (auto failures = newFailures(known, **after); !failures.empty())
+    return Error{std::move(failures)};
   return Done{};
 }
 
@@ -89,11 +85,13 @@ int configSetCommand(const CommandLine& line) {
     return cannotStart("site.data says where changes are kept: change it in the file");
   return withState(line, [&](const Config& config, site::State& state) {
     std::vector<Override> all = runningSettings(state);
+    const auto now = loadConfig(config.file, all);
     all.push_back({key, value, "larder config set " + key});
     all.insert(all.end(), line.overrides.begin(), line.overrides.end());
     const auto checked = loadConfig(config.file, all);
     if (!checked) return cannotStart(checked.error().message);
-    if (const auto fit = checkManagers(*checked); !fit) return cannotStart(fit.error().message);
+    const auto fit = checkManagers(now ? now->managers : config.managers, *checked);
+    if (!fit) return cannotStart(fit.error().message);
     state.setSetting(key, value, whoAsks());
     std::cout << key << " = " << value
               << " (the file: " << *writtenValue(config.file, line.overrides, key) << "); ";

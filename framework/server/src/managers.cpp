@@ -97,6 +97,28 @@ std::shared_ptr<Interface> keep(PluginInstance<Interface> instance,
   return {instance.release(), [destroy, host = std::move(host)](Interface* i) { destroy(i); }};
 }
 
+/// Where the setting is written whose name stands first in what the plugin says, else the manager.
+std::string originOf(const ManagerConfig& config, std::string_view message) {
+  std::string_view origin = config.origin;
+  std::size_t first = message.npos;
+  for (const auto& [name, setting] : config.plugin) {
+    for (auto at = message.find(name); at < first; at = message.find(name, at + 1)) {
+      const auto end = at + name.size();
+      const bool is_word = (at == 0 || message[at - 1] == ' ') &&
+                           (end == message.size() ||
+                            std::string_view(" :,=").find(message[end]) != std::string_view::npos);
+      if (!is_word) continue;
+      first = at;
+      origin = setting.origin;
+    }
+  }
+  return std::string(origin);
+}
+
+std::string refusalOf(const ManagerConfig& config, const std::string& message) {
+  return originOf(config, message) + ": " + describe(config) + ": " + message;
+}
+
 bool sameSettings(const RawSettings& a, const RawSettings& b) {
   return std::ranges::equal(a, b, [](const auto& x, const auto& y) {
     return x.first == y.first && x.second.value == y.second.value;
@@ -228,9 +250,9 @@ class ManagerFactory::Build {
     if (!plugin) {
       // With a refused file about, the type may be right and its plugin broken.
       if (lent_.plugins.refusals().empty())
-        error(config.origin + ": " + describe(config) + ": " + plugin.error().message);
+        error(refusalOf(config, plugin.error().message));
       else
-        item.failure = plugin.error().message;
+        item.failure = refusalOf(config, plugin.error().message);
       return;
     }
     const Result<Settings> settings = managerSettings(**plugin, config);
@@ -238,18 +260,17 @@ class ManagerFactory::Build {
     item.shared = (*plugin)->can(LARDER_SHARED);
     item.enumerable = (*plugin)->can(LARDER_ENUMERABLE);
     if (const auto problem = planSnapshot(*settings, item); !problem.empty())
-      return error(config.origin + ": " + describe(config) + ": " + problem);
+      return error(refusalOf(config, problem));
     unknown_.clear();
     const auto host = std::make_shared<ManagerHost>(
         lent_, config, [this, &item](std::string_view id) { return find(item, id); });
     Result<std::shared_ptr<Cache>> cache = instantiate(**plugin, config, *settings, host);
     item.parts = host->finish();
     if (!cache && !unknown_.empty()) {
-      return error(config.origin + ": " + describe(config) + ": " + cache.error().message +
-                   nearestId(unknown_, config));
+      return error(refusalOf(config, cache.error().message) + nearestId(unknown_, config));
     }
     if (!cache) {
-      item.failure = cache.error().message;
+      item.failure = refusalOf(config, cache.error().message);
       return;
     }
     const std::shared_ptr<Cache> made = std::move(*cache);
@@ -302,6 +323,21 @@ class ManagerFactory::Build {
 Result<std::shared_ptr<const ManagerSet>> ManagerFactory::build(
     const std::vector<ManagerConfig>& configs, const ManagerSet* previous) const {
   return Build(lent_, configs, previous).run();
+}
+
+std::string newFailures(const ManagerSet* before, const ManagerSet& after) {
+  const auto known = [before](const ManagerSet::Item& item) {
+    return before != nullptr &&
+           std::ranges::any_of(before->items, [&item](const ManagerSet::Item& old) {
+             return !old.manager && samePlace(old.config, item.config) &&
+                    old.config.identity.type == item.config.identity.type &&
+                    sameSettings(old.config.plugin, item.config.plugin);
+           });
+  };
+  std::string lines;
+  for (const ManagerSet::Item& item : after.items)
+    if (!item.manager && !known(item)) lines += (lines.empty() ? "" : "\n") + item.failure;
+  return lines;
 }
 
 std::vector<std::string> endedManagers(const ManagerSet& before, const ManagerSet& after) {

@@ -175,6 +175,36 @@ TEST_F(Commands, CheckOfAWrongFileEndsWithItsMessage) {
       << finished.output;
 }
 
+constexpr const char* kShared = "[[manager]]\nid = \"shared\"\ntype = \"MemcachedManager\"\n";
+constexpr const char* kServers = "servers = [\"127.0.0.1:11211\"]\n";
+
+TEST_F(Commands, Semantics08_Semantics42_CheckRefusesWhatAPluginRefusesWithItsLine) {
+  for (const auto& [settings, line] : std::vector<std::pair<std::string, int>>{
+           {std::string(kServers) + "timeout = \"0s\"\n", 15},
+           {std::string(kServers) + "prefix = \"a b\"\n", 15},
+           {std::string(kServers) + "max_connections = -1\n", 15},
+           {std::string(kServers) + "username = \"anna\"\n", 15},
+           {"servers = [\"nohost\"]\n", 14},
+           {"servers = []\n", 14},
+           {std::string(kServers) + "[[manager]]\nid = \"both\"\ntype = \"TieredManager\"\n" +
+                "l1 = \"zz\"\nl2 = \"shared\"\n",
+            17}}) {
+    configure(kShared + settings);
+    const Finished finished = run({"check", conf_});
+    EXPECT_EQ(finished.status, 2) << finished.output;
+    const std::string place = conf_ + ':' + std::to_string(line) + ": manager '";
+    EXPECT_NE(finished.output.find(place), std::string::npos) << place << '\n' << finished.output;
+  }
+}
+
+TEST_F(Commands, Semantics42_WhatAPluginRefusesIsNotKept) {
+  configure(std::string(kShared) + kServers);
+  const auto set = run({"config", "set", "manager.shared.timeout", "0s", "-c", conf_});
+  EXPECT_EQ(set.status, 2);
+  EXPECT_NE(set.output.find("timeout: it must be from 1"), std::string::npos) << set.output;
+  EXPECT_NE(run({"config", "diff", "-c", conf_}).output.find("nothing was"), std::string::npos);
+}
+
 TEST_F(Commands, CheckTakesEveryShippedConfiguration) {
   const auto process = testing::Process::start(test::serverBinary(), {"check", "conf/larder.toml"},
                                                {.directory = test::sourceDir()});

@@ -114,6 +114,14 @@ TEST_F(Serve, ReloadOfAWrongFileChangesNothing) {
   EXPECT_EQ(managerIds(), std::set<std::string>{"fast"});
 }
 
+TEST_F(Serve, Semantics42_ReloadOfWhatAPluginRefusesKeepsTheManager) {
+  testing::Process server = serve();
+  configure(std::string(kFast) + "shards = 3\n");
+  server.signal(SIGHUP);
+  ASSERT_TRUE(server.waitForOutput("not reloaded: " + conf_ + ":14: manager 'fast' (RAMCache): "));
+  EXPECT_EQ(manage("/@@caches").at("managers")[0].at("ok"), true);
+}
+
 TEST_F(Serve, ReloadSaysWhatNeedsARestart) {
   testing::Process server = serve();
   configure(std::string(kFast) + "[store]\nkeep_log = 5000\n");

@@ -132,6 +132,29 @@ TEST_F(Managers, OneThatCannotBeMadeIsReportedAsFailed) {
   EXPECT_NE((*set)->registry->failed()[0].reason.find("no server"), std::string::npos);
 }
 
+TEST_F(Managers, Semantics08_WhatAPluginRefusesIsToldWithItsLine) {
+  const auto set =
+      build(std::string(kFast) + "size = \"2M\"\nfail = \"a resize; fail, size: not both\"\n");
+  ASSERT_TRUE(set) << set.error().message;
+  const std::string& failure = (*set)->items[0].failure;
+  EXPECT_TRUE(failure.starts_with("conf.toml:6: manager 'fast' (Fake): ")) << failure;
+}
+
+TEST_F(Managers, Semantics42_OnlyFailuresThatWereNotThereBeforeAreNews) {
+  const std::string bad = "[[manager]]\nid = \"bad\"\ntype = \"Fake\"\nfail = \"no server\"\n";
+  const auto before = build(std::string(kFast) + bad);
+  ASSERT_TRUE(before);
+  EXPECT_NE(newFailures(nullptr, **before).find("no server"), std::string::npos);
+  const auto moved = build("# moved\n" + std::string(kFast) + bad, before->get());
+  EXPECT_EQ(newFailures(before->get(), **moved), "");
+  for (const std::string& worse :
+       {kFast + bad + "size = \"2M\"\n", std::string(kFast) + "fail = \"x\"\n" + bad}) {
+    const auto after = build(worse, before->get());
+    ASSERT_TRUE(after);
+    EXPECT_NE(newFailures(before->get(), **after), "") << worse;
+  }
+}
+
 TEST_F(Managers, ReloadKeepsWhatDidNotChange) {
   const auto before = build(kFast);
   ASSERT_TRUE(before);

@@ -45,7 +45,8 @@ class Application {
 
   /// Takes over apps, managers, rules and the log's level; managers whose settings did not change
   /// keep what they hold, the others start empty while those they replace finish what runs. Fails
-  /// without changing anything. What needs a restart is logged.
+  /// without changing anything, also when a plugin refuses a manager's new settings. What needs a
+  /// restart is logged.
   Result<> reload(Config config);
   /// Lets requests finish, at most `patience` ms, and writes what managers keep for the next start;
   /// true when all did. Else views may still run, and the end of this object waits for them.

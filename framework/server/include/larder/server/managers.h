@@ -43,7 +43,7 @@ struct ManagerSet {
   struct Item {
     ManagerConfig config;
     ManagerPtr manager;   ///< null: failed
-    std::string failure;  ///< why
+    std::string failure;  ///< why, with the file and line of what has to be changed
     bool shared = false;
     bool enumerable = false;
     std::optional<SnapshotPlan> snapshot = {};
@@ -79,6 +79,10 @@ class ManagerFactory {
   class Build;
   Lent lent_;
 };
+
+/// A line for each manager that failed and had not failed with the same settings before. `before`
+/// may be null.
+[[nodiscard]] std::string newFailures(const ManagerSet* before, const ManagerSet& after);
 
 /// Scopes of the managers of `before` that are gone in `after` or start anew: to invalidate, so
 /// that nothing of them comes back with a later manager of that id.
