@@ -72,7 +72,8 @@ struct Worker {
   unsigned number = 0;
   pid_t pid = 0;  ///< 0: not running
   std::shared_ptr<ControlChannel> channel;
-  std::shared_ptr<std::atomic<bool>> ready;
+  /// Of the process that was started last.
+  std::shared_ptr<std::atomic<bool>> ready = std::make_shared<std::atomic<bool>>(false);
   Millis started = 0;
   int rapid_deaths = 0;
   Millis restart_at = 0;
@@ -114,7 +115,7 @@ class Supervisor::Impl final : public ManagementBackend {
       return fail(port.error().message);
     }
     for (Worker& worker : workers_)
-      if (worker.number > 0) start(worker);
+      if (worker.number > 0) startOrPostpone(worker);
     log_.write(LogLevel::info, "serving " + siteUrl(config_.http, config_.http.port) + " by " +
                                    std::to_string(options_.workers) + " processes" +
                                    (*port)->describe());
@@ -213,7 +214,7 @@ class Supervisor::Impl final : public ManagementBackend {
   /// Back when it serves; not 0: it could not.
   int startFirst() {
     Worker& first = workers_.front();
-    start(first);
+    if (const auto started = start(first); !started) return fail(started.error().message);
     while (!*first.ready) {
       const auto signal = signals_.wait(1'000);
       if (signal && *signal != SIGHUP && *signal != SIGCHLD) {
@@ -221,7 +222,7 @@ class Supervisor::Impl final : public ManagementBackend {
         return end();
       }
       int status = 0;
-      if (first.pid == 0 || ::waitpid(first.pid, &status, WNOHANG) == first.pid) {
+      if (::waitpid(first.pid, &status, WNOHANG) == first.pid) {
         stopped(first);
         return WIFEXITED(status) && WEXITSTATUS(status) != 0
                    ? WEXITSTATUS(status)
@@ -231,10 +232,16 @@ class Supervisor::Impl final : public ManagementBackend {
     return 0;
   }
 
-  void start(Worker& worker) {
+  static Error cannotStart(const Worker& worker, int error) {
+    return Error{"worker " + std::to_string(worker.number) +
+                 " cannot be started: " + std::generic_category().message(error) +
+                 "; the limit of processes or of open files may be too low (see ulimit)"};
+  }
+
+  Result<> start(Worker& worker) {
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-      return postpone(worker, std::generic_category().message(errno));
+      return cannotStart(worker, errno);
     std::vector<std::string> words = {"larder"};
     words.insert(words.end(), options_.arguments.begin(), options_.arguments.end());
     // One that is started later is like the others, whatever the file says by now.
@@ -258,23 +265,30 @@ class Supervisor::Impl final : public ManagementBackend {
     if (error != 0) {
       ::close(pair[0]);
       worker.pid = 0;
-      return postpone(worker, std::generic_category().message(error));
+      return cannotStart(worker, error);
     }
     worker.started = clock_.monotonic();
     const std::lock_guard lock(mutex_);
     worker.ready = std::make_shared<std::atomic<bool>>(false);
-    worker.channel = std::make_shared<ControlChannel>(
-        pair[0],
-        ControlChannel::Callbacks{.event = [this, ready = worker.ready](const json& event) {
-          if (event.value("event", "") == "ready") *ready = true;
-          signals_.wake();
-        }});
+    try {
+      worker.channel = std::make_shared<ControlChannel>(
+          pair[0],
+          ControlChannel::Callbacks{.event = [this, ready = worker.ready](const json& event) {
+            if (event.value("event", "") == "ready") *ready = true;
+            signals_.wake();
+          }});
+    } catch (const std::system_error& e) {  // no thread for it; the worker notices and ends
+      ::close(pair[0]);
+      log_.write(LogLevel::error, cannotStart(worker, e.code().value()).message);
+    }
+    return Done{};
   }
 
-  void postpone(Worker& worker, const std::string& why) {
+  void startOrPostpone(Worker& worker) {
+    const auto started = start(worker);
+    if (started) return;
     worker.restart_at = clock_.monotonic() + restartDelay(++worker.rapid_deaths + 1);
-    log_.write(LogLevel::error,
-               "worker " + std::to_string(worker.number) + " cannot be started: " + why);
+    log_.write(LogLevel::error, started.error().message);
   }
 
   void stopped(Worker& worker) {
@@ -300,7 +314,7 @@ class Supervisor::Impl final : public ManagementBackend {
 
   void startDue() {
     for (Worker& worker : workers_)
-      if (worker.pid == 0 && worker.restart_at <= clock_.monotonic()) start(worker);
+      if (worker.pid == 0 && worker.restart_at <= clock_.monotonic()) startOrPostpone(worker);
   }
 
   [[nodiscard]] Millis nextStart() const {
