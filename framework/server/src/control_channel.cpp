@@ -1,8 +1,10 @@
 #include "control_channel.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -15,6 +17,19 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint32_t kMostBytes = 256U * 1024 * 1024;
+
+/// False when there is none by the deadline.
+bool waitForRoom(int socket, std::chrono::steady_clock::time_point deadline) {
+  using std::chrono::milliseconds;
+  constexpr milliseconds kSlice(60'000);
+  pollfd room{.fd = socket, .events = POLLOUT, .revents = 0};
+  while (true) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline) return false;
+    const auto slice = std::min(std::chrono::ceil<milliseconds>(deadline - now), kSlice);
+    if (::poll(&room, 1, static_cast<int>(slice.count())) > 0) return true;
+  }
+}
 
 }  // namespace
 
@@ -35,29 +50,60 @@ Result<json> ControlChannel::ask(json question, Millis patience) {
     waiting_.emplace(number, std::nullopt);
   }
   question["ask"] = number;
-  const bool sent = tell(question);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience);
+  const Sent sent = send(question, deadline);
   std::unique_lock lock(mutex_);
   const auto has_answer = [&] { return closed_ || waiting_.at(number).has_value(); };
-  if (sent) answered_.wait_for(lock, std::chrono::milliseconds(patience), has_answer);
+  if (sent == Sent::all) answered_.wait_until(lock, deadline, has_answer);
   std::optional<json> answer = std::move(waiting_.at(number));
   waiting_.erase(number);
   if (answer) return std::move(*answer);
-  return Error{closed_ || !sent ? "it has ended" : "it does not answer"};
+  return Error{closed_ || sent == Sent::gone ? "it has ended" : "it does not answer"};
 }
 
 bool ControlChannel::tell(const json& event) {
-  std::string frame(sizeof(std::uint32_t), '\0');
-  frame += event.dump(-1, ' ', false, json::error_handler_t::replace);
-  const auto size = static_cast<std::uint32_t>(frame.size() - sizeof(std::uint32_t));
-  std::memcpy(frame.data(), &size, sizeof size);
-  const std::lock_guard lock(write_mutex_);
-  for (std::size_t done = 0; done < frame.size();) {
-    const auto written = ::send(socket_, frame.data() + done, frame.size() - done, MSG_NOSIGNAL);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    done += static_cast<std::size_t>(written);
+  return send(event, Deadline::max()) == Sent::all;
+}
+
+ControlChannel::Sent ControlChannel::send(const json& frame, Deadline deadline) {
+  std::string text(sizeof(std::uint32_t), '\0');
+  text += frame.dump(-1, ' ', false, json::error_handler_t::replace);
+  const auto size = static_cast<std::uint32_t>(text.size() - sizeof(std::uint32_t));
+  std::memcpy(text.data(), &size, sizeof size);
+  std::unique_lock lock(write_mutex_, std::defer_lock);
+  if (deadline == Deadline::max())
+    lock.lock();
+  else if (!lock.try_lock_until(deadline))
+    return Sent::late;
+  if (const Sent earlier = sendUnsent(deadline); earlier != Sent::all) return earlier;
+  const std::size_t whole = text.size();
+  unsent_ = std::move(text);
+  const Sent sent = sendUnsent(deadline);
+  // Of a frame that has begun, the rest goes out before the next one.
+  if (unsent_.size() == whole) unsent_.clear();
+  return sent;
+}
+
+ControlChannel::Sent ControlChannel::sendUnsent(Deadline deadline) {
+  std::size_t done = 0;
+  Sent sent = Sent::all;
+  while (done < unsent_.size()) {
+    const auto written =
+        ::send(socket_, unsent_.data() + done, unsent_.size() - done, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written > 0) {
+      done += static_cast<std::size_t>(written);
+    } else if (written < 0 && errno == EAGAIN) {
+      if (!waitForRoom(socket_, deadline)) {
+        sent = Sent::late;
+        break;
+      }
+    } else if (written == 0 || errno != EINTR) {
+      sent = Sent::gone;
+      break;
+    }
   }
-  return true;
+  unsent_.erase(0, done);
+  return sent;
 }
 
 bool ControlChannel::readExactly(void* into, std::size_t size) const {

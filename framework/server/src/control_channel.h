@@ -7,6 +7,7 @@
 // Each end has one thread that reads. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <thread>
 
 #include "larder/clock.h"
@@ -40,17 +42,22 @@ class ControlChannel {
   /// The answer, or an error when the other end is gone or does not answer in `patience` ms of real
   /// time.
   [[nodiscard]] Result<nlohmann::json> ask(nlohmann::json question, Millis patience);
-  /// False when the other end is gone.
+  /// Waits for as long as the other end does not read. False when it is gone.
   bool tell(const nlohmann::json& event);
 
  private:
+  using Deadline = std::chrono::steady_clock::time_point;
+  enum class Sent : std::uint8_t { all, late, gone };
+  Sent send(const nlohmann::json& frame, Deadline deadline);
+  Sent sendUnsent(Deadline deadline);
   void read();
   bool readExactly(void* into, std::size_t size) const;
   bool dispatch(nlohmann::json frame);
 
   const int socket_;
   const Callbacks callbacks_;
-  std::mutex write_mutex_;
+  std::timed_mutex write_mutex_;
+  std::string unsent_;  // the rest of a frame whose sender did not wait
   std::mutex mutex_;
   std::condition_variable answered_;
   std::uint64_t next_ = 1;

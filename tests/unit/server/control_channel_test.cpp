@@ -87,6 +87,22 @@ TEST(ControlChannel, SilenceIsAnError) {
   ::close(pair.ends[1]);
 }
 
+TEST(ControlChannel, FaultA40_OneThatDoesNotReadHoldsNobodyAndIsUnderstoodLater) {
+  const Pair pair;
+  ControlChannel supervisor(pair.ends[0], {});
+  for (int i = 0; i < 4; ++i) {
+    const auto answer = supervisor.ask({{"text", std::string(300'000, 'x')}}, 5);
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().message, "it does not answer");
+  }
+  ControlChannel worker(pair.ends[1], {.answer = [](const json& question) {
+                          return json{{"twice", 2 * question.value("number", 0)}};
+                        }});
+  const auto answer = supervisor.ask({{"number", 21}}, 10'000);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->at("twice"), 42);
+}
+
 TEST(ControlChannel, NonsenseEndsIt) {
   const Pair pair;
   std::promise<void> closed;
