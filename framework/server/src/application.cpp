@@ -325,16 +325,20 @@ class Application::Impl final : public ManagementBackend {
   /// Rule 41: what `larder config set` wrote holds in every process within a second or two.
   void noticeChangedSettings() {
     const std::uint64_t version = state_->version();
-    if (version == state_version_ || ticks_ < retry_settings_) return;
+    if (version == state_version_) return;
     const std::lock_guard lock(configure_mutex_);
-    if (runningSettings(*state_) == configured_config_.changes) {
+    auto settings = runningSettings(*state_);
+    if (settings == configured_config_.changes) {
       state_version_ = version;
-    } else if (options_.settings_changed) {
-      // Seen again if that fails, for a file that is wrong at the moment; not each second.
-      constexpr std::uint64_t kTicksBetweenTries = 10;
-      retry_settings_ = ticks_ + kTicksBetweenTries;
-      options_.settings_changed();
+      return;
     }
+    // The same ones again if that failed, for a file that is wrong at the moment; not each second.
+    if (!options_.settings_changed || (settings == tried_settings_ && ticks_ < retry_settings_))
+      return;
+    constexpr std::uint64_t kTicksBetweenTries = 10;
+    retry_settings_ = ticks_ + kTicksBetweenTries;
+    tried_settings_ = std::move(settings);
+    options_.settings_changed();
   }
 
   void tick() {
@@ -391,7 +395,8 @@ class Application::Impl final : public ManagementBackend {
   std::unique_ptr<AccessLog> access_log_;
   std::unique_ptr<http::Server> server_;
   std::uint64_t state_version_ = 0;
-  std::uint64_t retry_settings_ = 0;  ///< tick before which changed settings are not looked at
+  std::vector<Override> tried_settings_;  ///< for which settings_changed() was called last
+  std::uint64_t retry_settings_ = 0;      ///< tick before which it is not called again for those
   std::uint64_t ticks_ = 0;
 };
 

@@ -153,6 +153,23 @@ TEST_F(Commands, Semantics42_SettingsChangedWhileRunningHoldUntilTheyAreReverted
   EXPECT_EQ(run({"config", "revert", "manager.fast.max_age", "-c", conf_}).status, 1);
 }
 
+TEST_F(Commands, Semantics41_AChangeThatFollowsAnotherIsTakenOverAsSoon) {
+  configure(std::string(kFast) + "[[app]]\nmount = \"/api/v1\"\nlibrary = \"comments.so\"\n");
+  const auto server = serve();
+  int id = 0;
+  for (const char* seconds : {"60", "61", "62"}) {
+    ASSERT_EQ(
+        run({"config", "set", "manager.fast.max_age", std::string(seconds) + "s", "-c", conf_})
+            .status,
+        0);
+    // A second, but for a busy machine; the fault was a pause of ten.
+    EXPECT_TRUE(within(8'000, [&] {
+      const auto answer = httpAsk(port_, "GET", "/api/v1/comments/" + std::to_string(++id));
+      return answer.head.find("; ttl=" + std::string(seconds) + "\r\n") != std::string::npos;
+    })) << seconds;
+  }
+}
+
 TEST_F(Commands, Semantics42_AChangeThatDoesNotFitIsRefusedAndNotKept) {
   configure(kFast);
   for (const auto& [key, value, text] : std::vector<std::array<std::string, 3>>{
@@ -180,12 +197,12 @@ constexpr const char* kServers = "servers = [\"127.0.0.1:11211\"]\n";
 
 TEST_F(Commands, Semantics08_Semantics42_CheckRefusesWhatAPluginRefusesWithItsLine) {
   for (const auto& [settings, line] : std::vector<std::pair<std::string, int>>{
-           {std::string(kServers) + "timeout = \"0s\"\n", 15},
-           {std::string(kServers) + "prefix = \"a b\"\n", 15},
-           {std::string(kServers) + "max_connections = -1\n", 15},
-           {std::string(kServers) + "username = \"anna\"\n", 15},
-           {"servers = [\"nohost\"]\n", 14},
-           {"servers = []\n", 14},
+           {std::string(kServers) + "timeout = \"0s\"\n", 14},
+           {std::string(kServers) + "prefix = \"a b\"\n", 14},
+           {std::string(kServers) + "max_connections = -1\n", 14},
+           {std::string(kServers) + "username = \"anna\"\n", 14},
+           {"servers = [\"nohost\"]\n", 13},
+           {"servers = []\n", 13},
            {std::string(kServers) + "[[manager]]\nid = \"both\"\ntype = \"TieredManager\"\n" +
                 "l1 = \"zz\"\nl2 = \"shared\"\n",
             17}}) {
