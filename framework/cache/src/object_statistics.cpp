@@ -42,4 +42,9 @@ void ObjectStatistics::forEach(const std::function<void(std::string_view, std::s
   for (const auto& [place, counters] : objects_) visit(place.first, place.second, *counters);
 }
 
+void ObjectStatistics::beginPeriod() noexcept {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [place, counters] : objects_) counters->beginPeriod();
+}
+
 }  // namespace larder

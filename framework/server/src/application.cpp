@@ -33,6 +33,8 @@ using nlohmann::json;
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 constexpr Millis kTick = 1'000;
+/// Recent hits are those of the last five to ten minutes.
+constexpr std::uint64_t kRecentTicks = 300;
 
 ThreadPool::Options poolOptions(const Config& config) {
   return {.threads = config.background_threads, .name = "larder-back"};
@@ -181,15 +183,16 @@ class Application::Impl final : public ManagementBackend {
     report["site"] = config_site_name_;
     report["processes"] = json::array({process()});
     report["managers"] = json::array();
+    Places held;
     for (const ManagerSet::Item& item : set->items)
-      report["managers"].push_back(reportManager(item, query));
+      report["managers"].push_back(reportManager(item, clock_.monotonic(), query, held));
     report["views"] = json::array();
     for (const auto& [name, counters] : site_->viewCounters()) {
       json view = reportCounters(*counters);
       view["view"] = name;
       report["views"].push_back(std::move(view));
     }
-    report["objects"] = reportObjects(site_->objects(), query);
+    report["objects"] = reportObjects(site_->objects(), held, query);
     return report.dump(-1, ' ', false, json::error_handler_t::replace);
   }
 
@@ -349,6 +352,7 @@ class Application::Impl final : public ManagementBackend {
       refreshApps();
       noticeChangedSettings();
       if (ticks_ % 60 == 0) state_->maintain();
+      if (ticks_ % kRecentTicks == 0) site_->objects().beginPeriod();
     } catch (const std::exception& e) {  // the next tick tries again
       log_.write(LogLevel::warning, e.what());
     }

@@ -50,7 +50,10 @@ constexpr OptionSpec kStats[] = {
     kConfig,
     kOverride,
     {"--json", nullptr, "What the server answered, as it stands."},
-    {"--entries", "N", "Paths listed of each manager, largest first; default: 10."}};
+    {"--entries", "N", "Objects listed; default: 10."},
+    {"--sort", "COLUMN",
+     "What is listed first: lookups (default), hits, recent_hits (of the last minutes), stale, "
+     "misses, renders, saved_us, entries, bytes, cost_us, age_ms, path."}};
 constexpr OptionSpec kExplain[] = {
     kConfig, kOverride, {"--json", nullptr, "What the server answered, as it stands."}};
 constexpr OptionSpec kInvalidate[] = {

@@ -3,11 +3,13 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "larder/cache/path.h"
+#include "larder/cache/suggest.h"
 
 namespace larder::server {
 namespace {
@@ -71,8 +73,13 @@ Result<ReportQuery> readQuery(std::string_view text) {
       const auto path = cache::canonicalPath(encoded, scratch);
       if (path.status != cache::PathStatus::ok) return Error{"under must be a path of the site"};
       query.under = path.full;
+    } else if (param.name == "sort") {
+      auto column = readObjectColumn(param.value);
+      if (!column) return column.error();
+      query.sort = std::move(*column);
     } else {
-      return Error{"unknown parameter '" + std::string(param.name) + "'; valid: entries, under"};
+      return Error{"unknown parameter '" + std::string(param.name) +
+                   "'; valid: entries, sort, under"};
     }
   }
   return query;
@@ -92,6 +99,12 @@ bool isJson(std::string_view content_type) {
 }
 
 }  // namespace
+
+Result<std::string> readObjectColumn(std::string_view name) {
+  if (std::ranges::find(kObjectColumns, name) != kObjectColumns.end()) return std::string(name);
+  return Error{"objects cannot be sorted by '" + std::string(name) + "'" +
+               didYouMean(name, kObjectColumns)};
+}
 
 ManagementHandler::ManagementHandler(ManagementBackend& backend, std::string_view token)
     : backend_(backend), token_digest_(digestOfToken(token)) {}

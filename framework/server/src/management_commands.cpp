@@ -142,16 +142,22 @@ void printViews(const json& views) {
   table.print(std::cout);
 }
 
-void printObjects(const json& objects) {
+void printObjects(const json& objects, const std::string& sort) {
   if (objects.empty()) return;
-  std::cout << "\nAsked for most\n";
-  TextTable table({"PATH", "VIEW", ">LOOKUPS", ">HITS", ">STALE", ">RENDERS", ">SAVED"});
+  std::cout << "\nObjects by " << sort << '\n';
+  TextTable table({"PATH", "VIEW", ">LOOKUPS", ">HITS", ">RECENT", ">STALE", ">MISSES", ">RENDERS",
+                   ">SAVED", ">ENTRIES", ">BYTES", ">AGE", ">COST US"});
   for (const json& object : objects) {
-    const Millis saved = object.value("saved_us", std::int64_t{0}) / 1000;
     const auto path = object.at("path").get<std::string>();
+    const auto millis = [&](const char* name) { return object.value(name, std::int64_t{0}); };
+    const bool held = object.contains("entries");
     table.row({path.empty() ? "(others)" : path, object.at("view"), number(object, "lookups"),
-               number(object, "hits"), number(object, "stale"), number(object, "renders"),
-               formatDuration(saved)});
+               number(object, "hits"), number(object, "recent_hits"), number(object, "stale"),
+               number(object, "misses"), number(object, "renders"),
+               formatDuration(millis("saved_us") / 1000), held ? number(object, "entries") : "",
+               held ? roughSize(object.value("bytes", std::uint64_t{0})) : "",
+               held ? formatDuration(millis("age_ms") / 1000 * 1000) : "",
+               held ? number(object, "cost_us") : ""});
   }
   table.print(std::cout, "  ");
 }
@@ -170,31 +176,20 @@ void printObserved(const json& views) {
   table.print(std::cout);
 }
 
-void printEntries(const json& managers) {
-  for (const json& manager : managers) {
-    if (!manager.contains("entries") || manager.at("entries").at("paths").empty()) continue;
-    std::cout << "\nLargest in '" << manager.at("id").get<std::string>() << "' at "
-              << manager.at("path").get<std::string>() << '\n';
-    TextTable table({"PATH", "VIEW", ">ENTRIES", ">BYTES"});
-    for (const json& place : manager.at("entries").at("paths")) {
-      table.row({place.at("path"), place.at("view"), number(place, "entries"),
-                 roughSize(place.value("bytes", std::uint64_t{0}))});
-    }
-    table.print(std::cout, "  ");
-  }
-}
-
 }  // namespace
 
 int statsCommand(const CommandLine& line) {
   constexpr unsigned kMostEntries = 100'000;
   const auto entries = numberOf(line, "--entries", 0, kMostEntries, 10);
   if (!entries) return cannotStart(entries.error().message);
+  const auto sort = readObjectColumn(line.value("--sort").value_or(ReportQuery().sort));
+  if (!sort) return cannotStart("larder stats: " + sort.error().message);
   const auto config = configOf(line);
   if (!config) return kCannotStart;
   auto client = ManagementClient::of(*config);
   if (!client) return undone(client.error());
-  const auto report = client->get("/@@caches?entries=" + std::to_string(*entries));
+  const auto report =
+      client->get("/@@caches?entries=" + std::to_string(*entries) + "&sort=" + *sort);
   if (!report) return undone(report.error());
   if (line.has("--json")) {
     std::cout << report->dump(2) << std::endl;
@@ -206,9 +201,8 @@ int statsCommand(const CommandLine& line) {
   printServers(report->at("managers"));
   printViews(report->at("views"));
   printObserved(report->at("views"));
-  printObjects(report->at("objects"));
+  printObjects(report->at("objects"), *sort);
   printPublished(report->at("processes"));
-  printEntries(report->at("managers"));
   std::cout << std::flush;
   return 0;
 }

@@ -18,7 +18,7 @@ constexpr std::size_t kSweepStep = 4096;
 /// it is swept, so there is a bound.
 constexpr std::size_t kMostSteps = 10'000;
 
-/// Adds them up; of percentiles the worst stands for all.
+/// Adds them up; of percentiles and ages the worst stands for all.
 void addNumbers(json& into, const json& from) {
   for (const auto& [name, value] : from.items()) {
     if (!value.is_number()) continue;
@@ -26,7 +26,7 @@ void addNumbers(json& into, const json& from) {
     const auto one = value.get<std::uint64_t>();
     const auto other = sum.is_number() ? sum.get<std::uint64_t>() : 0;
     const bool percentile = name.size() > 4 && name.substr(name.size() - 4, 2) == "_p";
-    sum = percentile ? std::max(one, other) : one + other;
+    sum = percentile || name == "age_ms" ? std::max(one, other) : one + other;
   }
 }
 
@@ -41,12 +41,15 @@ json* findAlike(json& list, const json& wanted, std::span<const char* const> nam
   return nullptr;
 }
 
-void keepMostAsked(json& objects, std::size_t limit) {
-  std::stable_sort(objects.begin(), objects.end(), [](const json& a, const json& b) {
-    return a.at("lookups").get<std::uint64_t>() > b.at("lookups").get<std::uint64_t>();
+/// The largest first; paths in their order.
+void keepFirst(json& objects, const ReportQuery& query) {
+  const auto& column = query.sort;
+  std::stable_sort(objects.begin(), objects.end(), [&](const json& a, const json& b) {
+    if (column == "path") return a.at(column) < b.at(column);
+    return a.value(column, std::uint64_t{0}) > b.value(column, std::uint64_t{0});
   });
-  if (objects.size() > limit)
-    objects.erase(objects.begin() + static_cast<std::ptrdiff_t>(limit), objects.end());
+  if (objects.size() > query.entries)
+    objects.erase(objects.begin() + static_cast<std::ptrdiff_t>(query.entries), objects.end());
 }
 
 void addCounters(json& into, const json& from) {
@@ -54,12 +57,6 @@ void addCounters(json& into, const json& from) {
   for (const char* name : {"lookups", "hits", "saved_us", "observed_us"})
     into[name] = into.value(name, std::uint64_t{0}) + from.value(name, std::uint64_t{0});
 }
-
-struct Weight {
-  std::uint64_t entries = 0;
-  std::uint64_t bytes = 0;
-};
-using Places = std::map<std::pair<std::string, std::string>, Weight>;
 
 /// A server may say anything, JSON takes UTF-8 only.
 std::string readable(std::string text) {
@@ -92,7 +89,7 @@ json reportPlaces(const Places& places, std::size_t limit) {
   return {{"count", total.entries}, {"bytes", total.bytes}, {"paths", std::move(list)}};
 }
 
-json reportEntries(Cache& cache, const ReportQuery& query) {
+json reportEntries(Cache& cache, Millis now, const ReportQuery& query, Places& held) {
   Places places;
   const Cache::Expendable note = [&](const CacheEntry& entry) {
     const auto [path, view] = placeOfKey(entry.key());
@@ -100,6 +97,9 @@ json reportEntries(Cache& cache, const ReportQuery& query) {
       Weight& weight = places[{std::string(path), std::string(view)}];
       ++weight.entries;
       weight.bytes += entry.weight();
+      weight.cost_us += entry.cost_us;
+      const auto age = std::max<Millis>(now - entry.lifetime.created, 0);
+      weight.age_ms = std::max(weight.age_ms, static_cast<std::uint64_t>(age));
     }
     return false;
   };
@@ -109,6 +109,8 @@ json reportEntries(Cache& cache, const ReportQuery& query) {
   places.clear();
   while (cache.sweep(note, kSweepStep) && ++steps < kMostSteps) {
   }
+  // Two managers that share a cache list the same.
+  for (const auto& [place, weight] : places) held[place] = weight;
   return reportPlaces(places, query.entries);
 }
 
@@ -188,23 +190,37 @@ json reportServer(const ServerReport& server) {
   return report;
 }
 
-json reportObjects(const ObjectStatistics& objects, const ReportQuery& query) {
-  json list = json::array();
+json reportObjects(const ObjectStatistics& objects, const Places& held, const ReportQuery& query) {
+  std::map<Places::key_type, json> all;
+  for (const auto& [place, weight] : held) {
+    all[place] = {{"entries", weight.entries},
+                  {"bytes", weight.bytes},
+                  {"cost_us", weight.cost_us},
+                  {"age_ms", weight.age_ms}};
+  }
   objects.forEach(
       [&](std::string_view path, std::string_view view, const ObjectCounters& counters) {
         if (!path.empty() && !isAtOrBelow(path, query.under)) return;
-        json object = {{"path", path}, {"view", view}, {"lookups", counters.lookups()}};
+        json& object = all[{std::string(path), std::string(view)}];
+        object["lookups"] = counters.lookups();
+        object["recent_hits"] = counters.recentHits();
         for (std::size_t i = 0; i < ObjectCounters::kKinds; ++i) {
           const auto kind = static_cast<ObjectCounters::Kind>(i);
           object[std::string(objectKindName(kind))] = counters.total(kind);
         }
-        list.push_back(std::move(object));
       });
-  keepMostAsked(list, query.entries);
+  json list = json::array();
+  for (auto& [place, object] : all) {
+    object["path"] = place.first;
+    object["view"] = place.second;
+    list.push_back(std::move(object));
+  }
+  keepFirst(list, query);
   return list;
 }
 
-json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
+json reportManager(const ManagerSet::Item& item, Millis now, const ReportQuery& query,
+                   Places& held) {
   const CacheManager::Identity& identity = item.config.identity;
   const Counters none;
   json report = reportCounters(item.manager ? item.manager->counters() : none);
@@ -229,7 +245,7 @@ json reportManager(const ManagerSet::Item& item, const ReportQuery& query) {
     for (const ServerReport& server : list->servers(kForever))
       report["servers"].push_back(reportServer(server));
   }
-  if (item.enumerable) report["entries"] = reportEntries(cache, query);
+  if (item.enumerable) report["entries"] = reportEntries(cache, now, query, held);
   return report;
 }
 
@@ -259,7 +275,7 @@ json mergeReports(std::vector<json> reports, const ReportQuery& query) {
         merged["objects"].push_back(std::move(object));
     }
   }
-  keepMostAsked(merged["objects"], query.entries);
+  keepFirst(merged["objects"], query);
   return merged;
 }
 

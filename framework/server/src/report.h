@@ -1,8 +1,10 @@
 // What a process tells about its caches, as JSON; and several processes' reports as one.
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,11 +20,23 @@ namespace larder::server {
 /// out of counters.
 [[nodiscard]] nlohmann::json reportCounters(const Counters& counters);
 
-/// One manager, with the entries it holds by path and view where it can list them.
-[[nodiscard]] nlohmann::json reportManager(const ManagerSet::Item& item, const ReportQuery& query);
+/// What caches of this process hold of one view of one object.
+struct Weight {
+  std::uint64_t entries = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t cost_us = 0;  ///< what making them cost
+  std::uint64_t age_ms = 0;   ///< of the oldest
+};
+/// By path and view.
+using Places = std::map<std::pair<std::string, std::string>, Weight>;
 
-/// The views of objects that were looked up most.
-[[nodiscard]] nlohmann::json reportObjects(const ObjectStatistics& objects,
+/// One manager, with the entries it holds by path and view where it can list them; all of those
+/// are noted in `held`.
+[[nodiscard]] nlohmann::json reportManager(const ManagerSet::Item& item, Millis now,
+                                           const ReportQuery& query, Places& held);
+
+/// Each view of each object that was asked for or is held: the first ones by query.sort.
+[[nodiscard]] nlohmann::json reportObjects(const ObjectStatistics& objects, const Places& held,
                                            const ReportQuery& query);
 
 /// Counters are added; so are the numbers of managers that are not shared, whose entries are added

@@ -38,7 +38,8 @@ json answerSupervisor(const json& question, ManagementBackend& backend) try {
   if (what == "health") return {{"report", json::parse(backend.health())}};
   if (what == "caches") {
     const ReportQuery query{.entries = question.value("entries", std::size_t{0}),
-                            .under = question.value("under", "/")};
+                            .under = question.value("under", "/"),
+                            .sort = question.value("sort", ReportQuery().sort)};
     return {{"report", json::parse(backend.caches(query))}};
   }
   if (what == "explain") {

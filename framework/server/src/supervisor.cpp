@@ -124,7 +124,8 @@ class Supervisor::Impl final : public ManagementBackend {
   }
 
   [[nodiscard]] std::string caches(const ReportQuery& query) override {
-    const json question = {{"do", "caches"}, {"entries", query.entries}, {"under", query.under}};
+    const json question = {
+        {"do", "caches"}, {"entries", query.entries}, {"under", query.under}, {"sort", query.sort}};
     std::vector<json> reports;
     json silent = json::array();
     for (const auto& [number, channel] : channels()) {

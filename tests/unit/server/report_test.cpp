@@ -116,6 +116,66 @@ TEST(MergeReports, ListsAtMostWhatWasAsked) {
   EXPECT_EQ(entries["count"], 2);
 }
 
+std::vector<std::string> pathsBy(const std::string& sort) {
+  ObjectStatistics objects;
+  const auto look = [&](const char* path, Outcome outcome, int times) {
+    for (int i = 0; i < times; ++i) objects.of(path, "page").add(outcome);
+  };
+  look("/a", Outcome::hit, 5);
+  look("/a", Outcome::miss_cold, 1);
+  look("/b", Outcome::hit, 2);
+  objects.beginPeriod();
+  objects.beginPeriod();
+  look("/b", Outcome::hit, 1);
+  const Places held = {{{"/a", "page"}, {.entries = 1, .bytes = 10, .cost_us = 7, .age_ms = 1'000}},
+                       {{"/c", "page"}, {.entries = 3, .bytes = 30, .cost_us = 5, .age_ms = 500}}};
+  std::vector<std::string> paths;
+  for (const auto& object : reportObjects(objects, held, {.sort = sort}))
+    paths.push_back(object.at("path"));
+  return paths;
+}
+
+TEST(ReportObjects, AreSortedByWhatIsAsked) {
+  using Paths = std::vector<std::string>;
+  EXPECT_EQ(pathsBy("lookups"), (Paths{"/a", "/b", "/c"}));
+  EXPECT_EQ(pathsBy("recent_hits"), (Paths{"/b", "/a", "/c"}));
+  EXPECT_EQ(pathsBy("entries"), (Paths{"/c", "/a", "/b"}));
+  EXPECT_EQ(pathsBy("age_ms"), (Paths{"/a", "/c", "/b"}));
+  EXPECT_EQ(pathsBy("path"), (Paths{"/a", "/b", "/c"}));
+}
+
+TEST(ReportObjects, TellWhatIsHeldAndWhatWasCounted) {
+  ObjectStatistics objects;
+  objects.of("/a", "page").add(Outcome::hit);
+  const Places held = {
+      {{"/a", "page"}, {.entries = 2, .bytes = 10, .cost_us = 7, .age_ms = 1'000}}};
+  const auto list = reportObjects(objects, held, {});
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0]["hits"], 1);
+  EXPECT_EQ(list[0]["recent_hits"], 1);
+  EXPECT_EQ(list[0]["entries"], 2);
+  EXPECT_EQ(list[0]["cost_us"], 7);
+}
+
+TEST(MergeReports, OfAnObjectsAgesTheOldestCounts) {
+  std::vector<json> reports;
+  for (const std::uint64_t age : {5'000U, 7'000U}) {
+    reports.push_back(processReport(0, managerReport(false, 1, json::array())));
+    reports.back()["objects"] = reportObjects(
+        {}, {{{"/a", "page"}, {.entries = 1, .bytes = 10, .cost_us = 7, .age_ms = age}}}, {});
+  }
+  const auto object = mergeReports(std::move(reports), {})["objects"][0];
+  EXPECT_EQ(object["entries"], 2);
+  EXPECT_EQ(object["age_ms"], 7'000);
+}
+
+TEST(ObjectColumns, AWrongOneIsToldWithTheNearest) {
+  EXPECT_EQ(*readObjectColumn("recent_hits"), "recent_hits");
+  const auto wrong = readObjectColumn("recent");
+  ASSERT_FALSE(wrong);
+  EXPECT_NE(wrong.error().message.find("recent"), std::string::npos);
+}
+
 TEST(PlaceOfKey, ReadsPathAndView) {
   KeyBuilder key;
   key.begin("site", "/a/b", "page", 7);

@@ -43,6 +43,14 @@ class ObjectCounters {
   [[nodiscard]] std::uint64_t total(Kind kind) const noexcept;
   /// hits, stale, misses, coalesced and bypassed.
   [[nodiscard]] std::uint64_t lookups() const noexcept;
+  /// Hits of the period that runs and of the one before.
+  [[nodiscard]] std::uint64_t recentHits() const noexcept {
+    return total(Kind::hits) - hits_before_.load(std::memory_order_relaxed);
+  }
+  /// One thread at a time.
+  void beginPeriod() noexcept {
+    hits_before_.store(std::exchange(hits_then_, total(Kind::hits)), std::memory_order_relaxed);
+  }
 
  private:
   [[nodiscard]] static constexpr Kind kindOf(Outcome outcome) noexcept;
@@ -51,6 +59,8 @@ class ObjectCounters {
     std::array<std::atomic<std::uint64_t>, kKinds> values{};
   };
   std::array<Stripe, kStripes> stripes_{};
+  std::uint64_t hits_then_ = 0;                ///< when the period that runs began
+  std::atomic<std::uint64_t> hits_before_{0};  ///< when the one before began
 };
 
 constexpr ObjectCounters::Kind ObjectCounters::kindOf(Outcome outcome) noexcept {
@@ -84,6 +94,8 @@ class ObjectStatistics {
   [[nodiscard]] ObjectCounters& of(std::string_view path, std::string_view view);
   void forEach(const std::function<void(std::string_view path, std::string_view view,
                                         const ObjectCounters& counters)>& visit) const;
+  /// For what recentHits() counts.
+  void beginPeriod() noexcept;
 
  private:
   mutable std::mutex mutex_;

@@ -1,7 +1,8 @@
 // The management port: what the caches hold and how they do, and invalidation by hand.
 //
 //   GET  /@@health
-//   GET  /@@caches?entries=1000&under=/handbook     managers, counters by view, entries by path
+//   GET  /@@caches?entries=1000&under=/handbook&sort=hits
+//                                       managers, counters by view, objects and entries by path
 //   GET  /@@explain?url=/handbook?page=2            how this is cached, and why the last miss was
 //   one POST /@@invalidate                              {"path": "/handbook/dpkg"}, see
 //   parseInvalidation()
@@ -18,6 +19,7 @@
 // (supervisor.h). Thread-safe.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -34,9 +36,20 @@
 namespace larder::server {
 
 struct ReportQuery {
-  std::size_t entries = 1000;  ///< paths listed for each manager, largest first
-  std::string under = "/";     ///< only these
+  std::size_t entries = 1000;    ///< objects listed, and paths of each manager, largest first
+  std::string under = "/";       ///< only these
+  std::string sort = "lookups";  ///< what objects are listed first: one of kObjectColumns
 };
+
+/// What the list of objects can be sorted by: "path", else a number, the largest first. Recent hits
+/// are those of the last five to ten minutes, the age is that of the oldest entry, the cost what
+/// making all entries took.
+inline constexpr std::array<std::string_view, 12> kObjectColumns = {
+    "path",    "lookups",  "hits",    "recent_hits", "stale",   "misses",
+    "renders", "saved_us", "entries", "bytes",       "cost_us", "age_ms"};
+
+/// The error names the nearest valid one.
+[[nodiscard]] Result<std::string> readObjectColumn(std::string_view name);
 
 class ManagementBackend {
  public:

@@ -142,7 +142,7 @@ class Site {
 
   /// Hits, misses and so on of each view, by "MOUNT view (type)".
   [[nodiscard]] std::vector<std::pair<std::string, const Counters*>> viewCounters() const;
-  [[nodiscard]] const ObjectStatistics& objects() const noexcept { return objects_; }
+  [[nodiscard]] ObjectStatistics& objects() noexcept { return objects_; }
   [[nodiscard]] const SiteOptions& options() const noexcept { return options_; }
   [[nodiscard]] Store& store() noexcept { return store_; }
   [[nodiscard]] Engine& engine() noexcept { return engine_; }
