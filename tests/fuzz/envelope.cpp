@@ -13,6 +13,7 @@
 #include "../../framework/cache/src/envelope_format.h"
 #include "../unit/cache/envelope_support.h"
 #include "larder/cache/envelope.h"
+#include "larder/http/page_head.h"
 #include "larder/testing/manual_clock.h"
 
 namespace {
@@ -49,7 +50,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto store = std::make_shared<larder::testing::MemoryStore>();
   EnvelopeCache cache(
       store, clock,
-      {.name_space = std::string(kNameSpace), .secret = secret, .max_value = kMaxValue});
+      {.name_space = std::string(kNameSpace), .secret = secret, .max_value = kMaxValue},
+      http::finishStoredPage);
   const larder::testing::TestKey key("/a", "x");
   cache.put(key, EntryPtr(larder::testing::makeEntry(key, clock, Document())), kForever);
   store->items.begin()->second.value = envelope;

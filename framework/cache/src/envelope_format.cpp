@@ -10,6 +10,7 @@
 #include <memory>
 #include <msgpack.hpp>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -32,6 +33,7 @@ constexpr std::size_t kChecksumAt = 8;
 constexpr std::size_t kHeadSize = 16;
 constexpr std::size_t kFields = 14;
 constexpr std::size_t kMaxInputs = 1024;
+constexpr std::size_t kMaxScopes = 65'536;
 constexpr int kCompressionLevel = 1;
 
 void storeLittle(char* to, std::uint64_t value) noexcept {
@@ -80,15 +82,17 @@ Millis span(Millis from, Millis until) noexcept {
   return until > from ? until - from : 0;
 }
 
-std::vector<std::string> splitLines(std::string_view lines) {
+/// Nothing if there are more than kMaxScopes: they would take many times the memory of their bytes.
+std::optional<std::vector<std::string>> scopesOf(std::string_view lines) {
   std::vector<std::string> names;
   if (lines.empty()) return names;
-  for (;;) {
+  while (names.size() < kMaxScopes) {
     const auto end = lines.find('\n');
     names.emplace_back(lines.substr(0, end));
     if (end == std::string_view::npos) return names;
     lines.remove_prefix(end + 1);
   }
+  return std::nullopt;
 }
 
 struct Sink {
@@ -126,6 +130,10 @@ EnvelopeFormat::Mac EnvelopeFormat::macOf(std::string_view head,
 
 Result<std::string> EnvelopeFormat::encode(const CacheEntry& entry,
                                            std::string_view key_bytes) const {
+  if (entry.scopes().size() > kMaxScopes) {
+    return Error{"it depends on " + std::to_string(entry.scopes().size()) + " scopes, more than " +
+                 std::to_string(kMaxScopes)};
+  }
   std::string scopes;
   for (const auto name : entry.scopeNames()) {
     if (name.empty() || name.find('\n') != std::string_view::npos)
@@ -233,7 +241,7 @@ EnvelopeFormat::Opened EnvelopeFormat::unseal(const Buffer& envelope) const {
 
 EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKey& key, Millis now,
                                                Millis wall,
-                                               const std::function<void(Page&)>& finish) const {
+                                               const std::function<Result<>(Page&)>& finish) const {
   MessagePackReader in(body.data);
   const bool shape = in.array() == kFields;
   const auto key_bytes = in.bytes();
@@ -251,9 +259,9 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
   const auto cost_us =
       std::min<std::uint64_t>(in.unsignedInteger(), std::numeric_limits<std::uint32_t>::max());
   const bool is_private = in.boolean();
-  const auto scopes = splitLines(in.text());
+  const auto scopes = scopesOf(in.text());
   std::vector<std::string> inputs(std::min(in.array(), kMaxInputs + 1));
-  if (in.failed() || inputs.size() > kMaxInputs) return {Reason::damaged, nullptr};
+  if (in.failed() || !scopes || inputs.size() > kMaxInputs) return {Reason::damaged, nullptr};
   for (auto& name : inputs) {
     name = in.text();
     // L15: a result that depends on what the key does not tell is another key's.
@@ -267,7 +275,7 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
                           addMillis(created, error)};
   if (lifetime.end() <= now) return {Reason::expired, nullptr};
 
-  auto entry = CacheEntry::make(key, {.scopes = scopes, .inputs = inputs});
+  auto entry = CacheEntry::make(key, {.scopes = *scopes, .inputs = inputs});
   entry->stamp = stamp;
   entry->lifetime = lifetime;
   entry->created_wall = created_wall;
@@ -276,7 +284,7 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
   if (kind == 1) {
     auto page = decodePage(in.rest());
     if (!page) return {Reason::damaged, nullptr};
-    if (finish) finish(*page);
+    if (finish && !finish(*page)) return {Reason::damaged, nullptr};
     entry->value = *page;
   } else {
     auto document = decodeDocument({body.owner, in.rest()});

@@ -50,9 +50,9 @@ class EnvelopeFormat {
     Reason reason = Reason::none;
     std::unique_ptr<CacheEntry> entry;
   };
-  /// `finish` may complete a page before it becomes immutable.
+  /// `finish` may complete a page before it becomes immutable, or refuse it as damaged.
   [[nodiscard]] Decoded decode(const Buffer& body, const CacheKey& key, Millis now, Millis wall,
-                               const std::function<void(Page&)>& finish) const;
+                               const std::function<Result<>(Page&)>& finish) const;
 
  private:
   using Mac = std::array<char, 16>;

@@ -47,11 +47,20 @@ bool isConditional(const Request& request, int status) {
          (request.method() == Method::get || request.method() == Method::head);
 }
 
+// Headers whose values do not reach the head.
+bool isReplaced(std::string_view name) {
+  return equalsIgnoringCase(name, "etag") || equalsIgnoringCase(name, "last-modified") ||
+         equalsIgnoringCase(name, "content-length") || equalsIgnoringCase(name, "date");
+}
+
 // Headers that the head's writer sets itself.
 bool isDerived(std::string_view name) {
-  return equalsIgnoringCase(name, "etag") || equalsIgnoringCase(name, "last-modified") ||
-         equalsIgnoringCase(name, "vary") || equalsIgnoringCase(name, "content-length") ||
-         equalsIgnoringCase(name, "date");
+  return isReplaced(name) || equalsIgnoringCase(name, "vary");
+}
+
+bool isTag(std::string_view etag) {
+  return etag.size() == kTagDigits &&
+         etag.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
 void appendLine(std::string& out, std::string_view name, std::string_view value) {
@@ -120,7 +129,7 @@ Result<> checkPage(const Page& page) {
     return Error{"the page's status is " + std::to_string(page.status) + ": use 200 to 599"};
   }
   for (const Header& header : page.headers) {
-    if (isDerived(header.name)) continue;
+    if (isReplaced(header.name)) continue;
     if (const HeaderStatus status = checkHeader(header.name, header.value);
         status != HeaderStatus::ok) {
       return Error{"the page's header '" + header.name +
@@ -163,6 +172,7 @@ Result<> finishPage(Page& page, const PageHeadOptions& options) {
 
 Result<> finishStoredPage(Page& page) {
   if (auto fit = checkPage(page); !fit) return fit;
+  if (!isTag(page.etag)) return Error{"the page's tag is none of a finished page"};
   makeHeads(page, {});
   return Done{};
 }

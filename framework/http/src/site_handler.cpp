@@ -122,11 +122,6 @@ void finishSitePage(Page& page, bool is_private) {
   if (!done) throw std::runtime_error(done.error().message);
 }
 
-void finishStoredSitePage(Page& page) {
-  if (const auto done = finishStoredPage(page); !done)
-    throw std::runtime_error(done.error().message);
-}
-
 Fast SiteHandler::tryFast(const Request& request, Response& response) noexcept try {
   if (request.method() != Method::get && request.method() != Method::head) return Fast::ask;
   const HttpRequestView view(request);

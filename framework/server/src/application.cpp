@@ -14,6 +14,7 @@
 #include "larder/cache/engine.h"
 #include "larder/cache/plugin_loader.h"
 #include "larder/cache/thread_pool.h"
+#include "larder/http/page_head.h"
 #include "larder/http/server.h"
 #include "larder/http/site_handler.h"
 #include "larder/server/apps.h"
@@ -95,11 +96,11 @@ class Application::Impl final : public ManagementBackend {
                            .executor = executor_,
                            .log = logFunction(),
                            .site_name = config_.site_name,
-                           .finish = http::finishStoredSitePage}),
+                           .finish = http::finishStoredPage}),
         warm_start_({.clock = clock,
                      .executor = executor_,
                      .log = logFunction(),
-                     .finish = http::finishStoredSitePage},
+                     .finish = http::finishStoredPage},
                     config_.data, config_.site_name, options.worker),
         apps_(libraries_, app_host_) {}
 

@@ -17,7 +17,7 @@
 #include "larder/cache/plugin_loader.h"
 #include "larder/cache/system_clock.h"
 #include "larder/cache/thread_pool.h"
-#include "larder/http/site_handler.h"
+#include "larder/http/page_head.h"
 #include "larder/server/application.h"
 #include "larder/server/managers.h"
 
@@ -38,7 +38,7 @@ class ManagerTrial {
                         if (level >= LogLevel::warning) warn(line);
                       },
                   .site_name = config.site_name,
-                  .finish = http::finishStoredSitePage}) {}
+                  .finish = http::finishStoredPage}) {}
 
   [[nodiscard]] const PluginLoader& plugins() const noexcept { return plugins_; }
   /// Files that are no plugins although they are where plugins are.

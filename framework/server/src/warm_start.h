@@ -27,7 +27,7 @@ class WarmStart {
     const Clock& clock;
     Executor& executor;
     std::function<void(LogLevel, std::string_view)> log;
-    std::function<void(Page&)> finish;
+    std::function<Result<>(Page&)> finish;
   };
   /// Files lie in `folder`; each worker of a site has its own.
   WarmStart(Lent lent, std::filesystem::path folder, std::string site_name, int worker);

@@ -9,6 +9,7 @@
 #include "envelope_format.h"
 #include "envelope_support.h"
 #include "larder/cache/envelope.h"
+#include "larder/http/page_head.h"
 #include "larder/testing/manual_clock.h"
 
 namespace larder {
@@ -126,7 +127,7 @@ class EnvelopeMutation : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(EnvelopeMutation, FaultA34_AChangedEnvelopeIsACountedMiss) {
-  EnvelopeCache cache(store_, clock_, options(1 << 20));
+  EnvelopeCache cache(store_, clock_, options(1 << 20), http::finishStoredPage);
   Mutator mutate(1);
   std::size_t misses = 0;
   for (std::size_t i = 0; i < mutations() / 4; ++i) {
@@ -150,7 +151,7 @@ TEST_P(EnvelopeMutation, FaultA34_AChangedEnvelopeIsACountedMiss) {
 TEST_P(EnvelopeMutation, FaultA34_AWellSealedBodyIsReadWithoutHarm) {
   const Digest name_space = digestOf(kNameSpace);
   const EnvelopeFormat format(name_space, {GetParam(), 1 << 20, 1 << 16});
-  EnvelopeCache cache(store_, clock_, options(1 << 20));
+  EnvelopeCache cache(store_, clock_, options(1 << 20), http::finishStoredPage);
   Mutator mutate(2);
   std::vector<std::string> bodies;
   for (const auto& original : originals_) {
@@ -168,6 +169,9 @@ TEST_P(EnvelopeMutation, FaultA34_AWellSealedBodyIsReadWithoutHarm) {
     ASSERT_EQ(found.entry->key(), CacheKey(key_).bytes);
     ASSERT_GT(found.entry->lifetime.end(), clock_.monotonic());
     const auto page = found.entry->value.page();
+    if (page) {
+      ASSERT_EQ(page->head.find("\r\n\r\n"), std::string_view::npos) << i;
+    }
     sum += page ? page->body.size() : touch(found.entry->value.document().root());
   }
   EXPECT_GT(sum, 0u);

@@ -8,8 +8,10 @@
 #include <set>
 #include <string>
 
+#include "envelope_format.h"
 #include "envelope_support.h"
 #include "larder/cache/settings_reader.h"
+#include "larder/http/page_head.h"
 #include "larder/testing/manual_clock.h"
 
 namespace larder {
@@ -80,7 +82,10 @@ TEST_F(Envelope, ADocumentComesBackWithAllThatDecidesItsValidity) {
 }
 
 TEST_F(Envelope, Semantics14_APageComesBackAndIsFinished) {
-  const auto cache = open({}, [](Page& page) { page.head = "HTTP/1.1 " + page.body; });
+  const auto cache = open({}, [](Page& page) -> Result<> {
+    page.head = "HTTP/1.1 " + page.body;
+    return Done{};
+  });
   Page page;
   page.status = 301;
   page.headers = {{"Location", "/b"}};
@@ -355,6 +360,60 @@ TEST_F(Envelope, FaultA34_RandomBytesAndTruncationsAreDamaged) {
   onlyItem() = std::string(5000, '\x5a');
   EXPECT_EQ(cache_->get(key_, kSoon).reason, Reason::damaged);
   EXPECT_EQ(counter(*cache_, "envelope_damaged"), whole.size() + 1);
+}
+
+// Somebody who can write to the servers, against whom no secret was set.
+TEST_F(Envelope, FaultA34_Semantics29_APageThatCannotBeSentIsACountedMiss) {
+  const std::string tag(32, 'e');
+  const auto page = [](int status, Header header, std::string etag) {
+    Page forged;
+    forged.status = status;
+    forged.headers = {std::move(header)};
+    forged.etag = std::move(etag);
+    return forged;
+  };
+  const Header good{"X-Good", "1"};
+  const auto cache = open({}, http::finishStoredPage);
+  put(*cache, key_, page(200, good, tag));
+  EXPECT_EQ(cache->get(key_, kSoon).status, Status::hit);
+
+  const std::vector<Page> forgeries = {
+      page(100, good, tag),
+      page(199, good, tag),
+      page(600, good, tag),
+      page(200, {"X-Bad", "a\r\nSet-Cookie: b"}, tag),
+      page(200, {"Vary", "a\r\nSet-Cookie: b"}, tag),
+      page(200, {"X Bad", "1"}, tag),
+      page(200, {"Transfer-Encoding", "chunked"}, tag),
+      page(200, good, "\"\r\nSet-Cookie: x=0123456789abcd\""),
+      page(200, good, ""),
+  };
+  for (const Page& forged : forgeries) {
+    put(*cache, key_, forged);
+    Lookup together[1];
+    const CacheKey keys[] = {key_};
+    cache->getMany(keys, together, kSoon);
+    EXPECT_EQ(cache->get(key_, kSoon).reason, Reason::damaged);
+    EXPECT_EQ(together[0].reason, Reason::damaged);
+  }
+  EXPECT_EQ(counter(*cache, "envelope_damaged"), 2 * forgeries.size());
+}
+
+// Each would take sixteen times its bytes or more.
+TEST_F(Envelope, FaultA34_ABodyOfScopesWithoutEndIsDamaged) {
+  const EnvelopeFormat format(digestOf("site /a shared"),
+                              {.secret = {}, .compress_above = 1 << 24, .max_body = 1 << 24});
+  std::string body = *format.encode(*makeEntry(key_, clock_, Document()), CacheKey(key_).bytes);
+  const std::string names =
+      "\xaf"
+      "obj:/a\ntag:news";
+  const auto at = body.find(names);
+  ASSERT_NE(at, std::string::npos);
+  body.replace(at, names.size(),
+               std::string("\xdb\x00\x10\x00\x00", 5) + std::string(1 << 20, '\n'));
+  put(*cache_, key_, Document());
+  onlyItem() = format.seal(body);
+  EXPECT_EQ(cache_->get(key_, kSoon).reason, Reason::damaged);
 }
 
 TEST_F(Envelope, Semantics29_WithASecretAForgedEntryIsACountedMiss) {

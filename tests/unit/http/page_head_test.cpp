@@ -245,6 +245,20 @@ TEST(PageHead, FaultA09_HeaderWithALineEndIsRefusedByName) {
   EXPECT_NE(result.error().message.find("'X-Bad'"), std::string::npos);
 }
 
+TEST(PageHead, FaultA09_VaryWithALineEndIsRefusedByName) {
+  Page page = pageOf("hello");
+  page.headers.push_back({"Vary", "X-A, X-B\r\nSet-Cookie: b"});
+  const auto result = finishPage(page);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("'Vary'"), std::string::npos);
+}
+
+TEST(PageHead, FaultA34_AStoredTagThatNoPageGetsIsRefused) {
+  Page page = finished(pageOf("hello"));
+  page.etag = "\"\r\nSet-Cookie: x=0123456789abcd\"";
+  EXPECT_FALSE(finishStoredPage(page));
+}
+
 TEST(PageHead, FaultA09_TransferEncodingIsRefused) {
   Page page = pageOf("hello");
   page.headers.push_back({"Transfer-Encoding", "chunked"});

@@ -29,7 +29,7 @@ namespace larder {
 class EntryFile {
  public:
   /// Completes a page that was read. The clock must outlive this.
-  using Finish = std::function<void(Page&)>;
+  using Finish = std::function<Result<>(Page&)>;
 
   EntryFile(std::filesystem::path file, std::string_view name_space, const Clock& clock,
             Finish finish = {})

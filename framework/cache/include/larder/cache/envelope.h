@@ -4,7 +4,7 @@
 //
 //   EnvelopeCache cache(std::move(store), clock,
 //                       {.prefix = "larder:", .name_space = "site-id /path shared"},
-//                       [](Page& page) { finish(page); });
+//                       [](Page& page) { return finish(page); });
 //
 // Wire key: the prefix, then 22 characters (RFC 4648, base64url) of a 128-bit hash over name space
 // and key digest. No byte of a request reaches it; two sites, two managers and two prefixes never
@@ -55,6 +55,7 @@
 #include "larder/cache.h"
 #include "larder/cache/lease.h"
 #include "larder/clock.h"
+#include "larder/result.h"
 #include "larder/servers.h"
 #include "larder/settings.h"
 
@@ -86,8 +87,9 @@ class EnvelopeFormat;
 
 class EnvelopeCache final : public Cache, public ServerList, public LeaseStore {
  public:
-  /// Completes a page that was read: derived fields such as its header lines.
-  using Finish = std::function<void(Page&)>;
+  /// Completes a page that was read: derived fields such as its header lines. Fails for one that
+  /// cannot be sent: it is damaged.
+  using Finish = std::function<Result<>(Page&)>;
   /// Told why a value could not be encoded.
   using Log = std::function<void(std::string_view)>;
 

@@ -38,7 +38,9 @@ struct PageHeadOptions {
 Result<> finishPage(Page& page, const PageHeadOptions& options = {});
 
 /// For a page that comes from a shared store with its etag and gzip: derives the heads alone.
-/// Compressing and hashing it again would cost more than the round trip.
+/// Compressing and hashing it again would cost more than the round trip. Fails as finishPage()
+/// does, and for a tag that finishPage() does not make: whoever can write into the store can forge
+/// pages.
 Result<> finishStoredPage(Page& page);
 
 /// Entity tag of one form of a page, quotes included; empty when the page has none. The forms have

@@ -10,8 +10,6 @@ namespace larder::http {
 /// beside what a visitor sent, and its compressed length would tell about it (BREACH). Throws
 /// std::runtime_error, naming the header, when a page has one that must not be sent.
 void finishSitePage(Page& page, bool is_private);
-/// The same for a page that a shared store returned finished but for its heads.
-void finishStoredSitePage(Page& page);
 
 /// Thread-safe. Borrows the site, which outlives it.
 class SiteHandler final : public Handler {

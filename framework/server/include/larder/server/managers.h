@@ -67,7 +67,7 @@ class ManagerFactory {
     std::function<void(LogLevel, std::string_view)> log;
     std::string site_name;
     /// Completes a page that comes from a store of bytes.
-    std::function<void(Page&)> finish;
+    std::function<Result<>(Page&)> finish;
   };
   explicit ManagerFactory(Lent lent) : lent_(std::move(lent)) {}
 
