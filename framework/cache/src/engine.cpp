@@ -57,6 +57,11 @@ void Engine::buildKey(const Target& target, const InputSource& inputs, const Inp
   for (const auto& name : names) inputs.write(name, key);
 }
 
+bool Engine::observe(CallContext& context) noexcept {
+  if (!context.observed_ || !context.hasSnapshot()) context.observed_ = ledger_.observe();
+  return *context.observed_;
+}
+
 Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept {
   if (planted(Fault::l7_child_of_another_moment)) limit = Ledger::kNoLimit;
@@ -252,9 +257,7 @@ Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {
 
 Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
   const auto& target = call.target();
-  // The tree of a top-level call begins with what is known now; a nested call judges by its
-  // parent's snapshot (L7).
-  const bool observed = context.hasSnapshot() || ledger_.observe();
+  const bool observed = observe(context);
   if (!isCached(target) || !observed) {
     Found none;
     none.miss = Outcome::bypass;

@@ -25,7 +25,7 @@ bool Engine::refreshNow(Call& call) {
   const auto& target = call.target();
   const auto now = clock_.monotonic();
   CallContext context(snapshots_, addMillis(now, target.policy->render_timeout));
-  if (!ledger_.observe()) return false;
+  if (!observe(context)) return false;
   KeyBuilder builder;
   buildKey(target, call.inputs(), target.inputs->known(), builder);
   const auto key = builder.key(target.partition);
@@ -63,6 +63,7 @@ void Engine::audit(const Call& call, const EntryPtr& entry) noexcept try {
 void Engine::auditNow(Call& call, const CacheEntry& entry) {
   CallContext context(snapshots_,
                       addMillis(clock_.monotonic(), call.target().policy->render_timeout));
+  if (!observe(context)) return;
   Recorder recorder;
   const CacheKey key{entry.key(), entry.digest, entry.partition};
   const auto again = render(call, context, recorder, key, {.store = false});

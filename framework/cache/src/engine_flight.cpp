@@ -109,7 +109,7 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
       executor_.makeEvent()->wait(std::min(until, clock_.monotonic() + pause));
     }
     // Who led before may have stored it between our look-up and our lease, or now.
-    if (!nested && !ledger_.observe()) return std::nullopt;
+    if (!nested && !observe(context)) return std::nullopt;
     auto seen = find(target, key, limit, context);
     if (isServable(seen.use)) {
       landing.deliver({.entry = seen.entry.share(),
@@ -147,7 +147,8 @@ std::optional<Answer> Engine::renderAside(const Call& call, CallContext& context
       KeyBuilder builder;
       buildKey(its, later->inputs(), its.inputs->known(), builder);
       Recorder recorder;
-      landing->deliver(render(*later, its_context, recorder, builder.key(its.partition), {}),
+      landing->deliver(render(*later, its_context, recorder, builder.key(its.partition),
+                              {.store = observe(its_context)}),
                        clock_.monotonic());
     } catch (...) {  // the stale result is served as long as it may
       count(its, Outcome::render_errors);

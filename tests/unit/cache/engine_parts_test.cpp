@@ -123,6 +123,48 @@ TEST_F(EnginePartsTest, Semantics13_APageWithAPartThatMustNotBeKeptIsNotKept) {
   }
 }
 
+/// A store that cannot be read at times.
+struct BlindLedger final : Ledger {
+  BlindLedger() { setEras({{1, 0}}); }
+  [[nodiscard]] bool observe() noexcept override { return sees; }
+  [[nodiscard]] Result<std::uint64_t> append(std::span<const Change>) override {
+    return Error{"read only"};
+  }
+  bool sees = true;
+};
+
+// Somebody may have committed what nobody could note yet.
+TEST_F(EnginePartsTest, LedgerL10_WhileNothingCanBeObservedNoPartIsServedFromTheCacheEither) {
+  BlindLedger blind;
+  LedgerSnapshots its_snapshots(blind);
+  Engine its_engine(blind, its_snapshots, clock, executor, {}, {});
+  int version = 1;
+  TestView part{"part", [&](auto&, auto&, auto&) { return text(std::to_string(version)); }};
+  const auto asked = [&](TestView& view, CallContext& context, Recorder* parent) {
+    TestCall call(view, "/a", {}, policy, &manager);
+    return std::string(its_engine.call(call, context, parent).entry->value.page()->body);
+  };
+  TestView page{"page", [&](CallContext& context, Recorder& r, auto&) {
+                  return text("page of " + asked(part, context, &r));
+                }};
+  const auto answer = [&](TestView& view) {
+    CallContext context(its_snapshots, clock.monotonic() + 60'000);
+    return asked(view, context, nullptr);
+  };
+  EXPECT_EQ(answer(part), "1");
+  version = 2;
+  blind.sees = false;
+  EXPECT_EQ(answer(page), "page of 2");
+  {
+    CallContext action(its_snapshots, clock.monotonic() + 60'000);
+    (void)action.snapshot();
+    EXPECT_EQ(asked(part, action, nullptr), "2") << "its snapshot is from before its first call";
+  }
+  EXPECT_EQ(cache->size(), 1U) << "what could not be observed was stored";
+  blind.sees = true;
+  EXPECT_EQ(answer(part), "1") << "the stored one is what was bound to be found";
+}
+
 TEST_F(EnginePartsTest, ACycleIsReportedWithItsPath) {
   TestView view{"page", {}};
   view.code = [&](CallContext& c, Recorder& r, auto&) {

@@ -120,6 +120,7 @@ class CallContext {
   std::vector<Digest> rendering_;  ///< keys of the renders under way, outermost first
   std::vector<std::string> rendering_names_;
   Flight* waiting_for_ = nullptr;  ///< guarded by the flight table
+  std::optional<bool> observed_;   ///< whether the ledger could be; nothing: nobody has asked yet
   /// A store did not answer in time: none that may block is asked again, so that a page with many
   /// parts waits for it once (rule 27).
   bool store_hangs_ = false;
@@ -232,6 +233,9 @@ class Engine {
 
   // Looking up: engine.cpp
   [[nodiscard]] Answer answer(Call& call, CallContext& context, Recorder* parent);
+  /// Once for the tree of a call, before its snapshot: nested calls judge by that (L7). False:
+  /// nothing in the tree may come from a cache.
+  [[nodiscard]] bool observe(CallContext& context) noexcept;
   /// What the request has fetched already is not fetched again, unless it is to be looked up
   /// `anew`.
   [[nodiscard]] Found find(const Target& target, const CacheKey& key, std::uint64_t limit,
