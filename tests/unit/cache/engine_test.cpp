@@ -156,6 +156,17 @@ TEST_F(EngineTest, Semantics08_ZeroMaxAgeDoesNotStore) {
   EXPECT_EQ(cache->size(), 0U);
 }
 
+TEST_F(EngineTest, Semantics08_WhatAViewLimitsToLessThanNothingIsNotStored) {
+  policy.stale_while_revalidate = 60'000;
+  policy.stale_if_error = 60'000;
+  TestView view{"page", [](auto&, Recorder& r, auto&) {
+                  r.limitMaxAge(-1);
+                  return text("x");
+                }};
+  EXPECT_FALSE(ask(view).stored);
+  EXPECT_EQ(cache->puts, 0);
+}
+
 TEST_F(EngineTest, Semantics09_AStaleEntryIsServedWhileOneRefreshRuns) {
   policy.max_age = 1000;
   policy.stale_while_revalidate = 500;

@@ -4,6 +4,7 @@
 // hit, from the child's entry), so that what a page depends on includes what its parts depend on.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -37,8 +38,9 @@ class Recorder final : public ScopeSink {
   void scope(std::string_view name) override;
   void refuse(std::string_view reason) override;
   void object(std::string_view path) override;
-  /// Fresh no longer than `limit` ms, and no longer than until the wall clock time `until`.
-  void limitMaxAge(Millis limit) noexcept { max_age_ = limit < max_age_ ? limit : max_age_; }
+  /// Fresh no longer than `limit` ms (below 0: not at all), and no longer than until the wall clock
+  /// time `until`.
+  void limitMaxAge(Millis limit) noexcept { max_age_ = std::clamp<Millis>(limit, 0, max_age_); }
   void limitUntil(Millis wall) noexcept { until_ = wall < until_ ? wall : until_; }
   /// The same because of a part: it does not bound what the view itself read of the clock (L17).
   void limitByPart(Millis limit) noexcept { parts_age_ = limit < parts_age_ ? limit : parts_age_; }
