@@ -5,7 +5,7 @@
 namespace larder {
 
 bool RenderGate::enter(std::size_t limit, Executor& executor, Deadline until) {
-  Waiter me;
+  Waiter me{.limit = limit};
   {
     const std::lock_guard lock(mutex_);
     if (taken_ < limit && waiting_.empty()) {
@@ -17,21 +17,27 @@ bool RenderGate::enter(std::size_t limit, Executor& executor, Deadline until) {
   }
   me.turn->wait(until);
   const std::lock_guard lock(mutex_);
-  if (!me.admitted) std::erase(waiting_, &me);
-  return me.admitted;
+  if (me.admitted) return true;
+  std::erase(waiting_, &me);
+  admit();  // there may be room for whoever was behind
+  return false;
+}
+
+void RenderGate::leave() noexcept {
+  const std::lock_guard lock(mutex_);
+  --taken_;
+  admit();
 }
 
 // Under the lock, because a waiter whose time is over at this moment takes its event with it.
-void RenderGate::leave() noexcept {
-  const std::lock_guard lock(mutex_);
-  if (waiting_.empty()) {
-    --taken_;
-    return;
+void RenderGate::admit() noexcept {
+  while (!waiting_.empty() && taken_ < waiting_.front()->limit) {
+    Waiter& next = *waiting_.front();
+    waiting_.pop_front();
+    ++taken_;
+    next.admitted = true;
+    next.turn->set();
   }
-  Waiter& next = *waiting_.front();
-  waiting_.pop_front();
-  next.admitted = true;
-  next.turn->set();
 }
 
 }  // namespace larder

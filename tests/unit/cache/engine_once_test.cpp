@@ -419,6 +419,44 @@ TEST_F(GateTest, ARenderWaitsForItsTurnAndIsRefusedWhenItDoesNotCome) {
   EXPECT_EQ(view.runs, 2);
 }
 
+// A reload while somebody waits.
+TEST_F(GateTest, ALimitThatIsRaisedOrLoweredHoldsForAllWhoComeAfter) {
+  RenderGate gate;
+  std::atomic<int> entered{0};
+  std::atomic<int> may_leave{0};
+  std::atomic<int> left{0};
+  const auto render = [&](std::size_t limit) {
+    return std::thread([&, limit] {
+      {
+        const RenderGate::Place place(&gate, limit, executor, kForever);
+        const int mine = ++entered;
+        while (may_leave < mine) std::this_thread::yield();
+      }
+      ++left;
+    });
+  };
+  const auto await = [](const std::atomic<int>& counter, int count) {
+    while (counter < count) std::this_thread::yield();
+  };
+  std::vector<std::thread> renders;
+  renders.push_back(render(1));
+  await(entered, 1);
+  for (const std::size_t limit : {1, 3, 3}) {
+    renders.push_back(render(limit));
+    clock.awaitWaiters(renders.size() - 1);
+  }
+  may_leave = 1;  // the next one comes, and behind him there is room for three
+  await(entered, 4);
+  renders.push_back(render(1));
+  clock.awaitWaiters(1);
+  may_leave = 3;  // one of them is left, which is as many as may be
+  await(left, 3);
+  EXPECT_EQ(entered, 4);
+  may_leave = 5;
+  for (auto& one : renders) one.join();
+  EXPECT_EQ(entered, 5);
+}
+
 TEST_F(GateTest, InsteadOfARefusalWhatIsStaleIsServed) {
   policy.max_renders = 1;
   policy.max_age = 1'000;

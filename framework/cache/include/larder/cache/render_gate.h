@@ -16,7 +16,7 @@
 
 namespace larder {
 
-/// Thread-safe. Places are handed on, so nobody who comes later overtakes one who waits.
+/// Thread-safe. Nobody who comes later overtakes one who waits.
 class RenderGate {
  public:
   class Place {
@@ -39,11 +39,14 @@ class RenderGate {
 
  private:
   struct Waiter {
-    std::unique_ptr<Event> turn;
+    std::size_t limit;
+    std::unique_ptr<Event> turn = {};
     bool admitted = false;
   };
   [[nodiscard]] bool enter(std::size_t limit, Executor& executor, Deadline until);
   void leave() noexcept;
+  /// Whoever is first may come in as soon as there is room by the limit that he came with.
+  void admit() noexcept;
 
   std::mutex mutex_;
   std::size_t taken_ = 0;
