@@ -72,6 +72,37 @@ TEST_F(OutageTest, WhatTheStoreCannotTakeIsServedForAMomentAndJudgedLikeAnyEntry
   EXPECT_EQ(view.runs, 3) << "it is no cache";
 }
 
+TEST_F(OutageTest, WhatIsKeptForAMomentIsBoundedInBytesAndGoesWhenItIsOver) {
+  Stopgap stopgap;
+  const auto keep = [&](const std::string& path, std::size_t bytes) {
+    KeyBuilder key;
+    key.begin("test", path, "page", 1);
+    auto entry = CacheEntry::make(key.key(), {});
+    Page page;
+    page.body.assign(bytes, 'x');
+    entry->value = page;
+    stopgap.keep(EntryPtr(std::move(entry)), clock.monotonic());
+  };
+  const auto kept = [&](const std::string& path) {
+    KeyBuilder key;
+    key.begin("test", path, "page", 1);
+    return static_cast<bool>(stopgap.find(key.key(), clock.monotonic()));
+  };
+  constexpr std::size_t kMegabyte = 1 << 20;
+  keep("/a", 10 * kMegabyte);
+  keep("/b", 10 * kMegabyte);
+  EXPECT_TRUE(kept("/a"));
+  EXPECT_FALSE(kept("/b")) << "both are more than is kept";
+  keep("/a", 5 * kMegabyte);
+  keep("/b", 10 * kMegabyte);
+  EXPECT_TRUE(kept("/a"));
+  EXPECT_TRUE(kept("/b"));
+  clock.advance(2'000);
+  EXPECT_FALSE(kept("/b"));
+  keep("/c", 15 * kMegabyte);
+  EXPECT_TRUE(kept("/c")) << "what is over takes no room";
+}
+
 TEST_F(OutageTest, ARefusedValueIsNotKept) {
   TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
   cache->broken = true;

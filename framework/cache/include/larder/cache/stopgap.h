@@ -20,7 +20,7 @@ namespace larder {
          reason == Reason::protocol;
 }
 
-/// Thread-safe.
+/// Thread-safe. Bounded in number and bytes; what is over goes with the next use.
 class Stopgap {
  public:
   void keep(EntryPtr entry, Millis now) noexcept;
@@ -29,12 +29,17 @@ class Stopgap {
 
  private:
   static constexpr std::size_t kMost = 64;
+  static constexpr std::size_t kMostBytes = std::size_t{16} << 20U;
   static constexpr Millis kMoment = 2'000;
   struct Kept {
     EntryPtr entry;
+    std::size_t bytes = 0;
     Millis until = 0;
   };
+  void sweep(Millis now) noexcept;
+
   std::mutex mutex_;
+  std::size_t bytes_ = 0;
   std::unordered_map<Digest, Kept, DigestHash> kept_;
 };
 
