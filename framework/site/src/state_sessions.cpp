@@ -11,8 +11,30 @@ constexpr std::size_t kMaxValues = 64;
 constexpr std::size_t kMaxValue = 4'096;
 constexpr std::size_t kTokenLength = 43;
 constexpr Millis kProlongAtMost = 3'600'000;  // a use within this after the last one writes nothing
+constexpr Millis kProlongAgain = 10'000;      // after a failure, for which each would wait as long
 
 }  // namespace
+
+void State::Impl::prolong(std::string_view token_hash, Session& session, Millis now) noexcept {
+  const auto& options = database.options();
+  const auto lifetime = options.session_lifetime;
+  if (session.expires - now >= lifetime - std::min(lifetime / 10, kProlongAtMost)) return;
+  const auto moment = options.clock->monotonic();
+  if (moment < prolong_again_.load(std::memory_order_relaxed)) return;
+  try {
+    database.write([&](auto& db) {
+      db("UPDATE session SET expires = ?2 WHERE token = ?1")
+          .execute(sqlite::Bytes{token_hash}, now + lifetime);
+    });
+    session.expires = now + lifetime;
+  } catch (const std::exception& error) {
+    prolong_again_.store(moment + kProlongAgain, std::memory_order_relaxed);
+    if (options.log) {
+      options.log(LogLevel::warning,
+                  std::string("sessions in use are not prolonged: ") + error.what());
+    }
+  }
+}
 
 NewSession State::startSession(std::optional<std::int64_t> user) {
   NewSession session{randomToken(), randomToken(),
@@ -50,14 +72,7 @@ std::optional<Session> State::session(std::string_view token) {
     session.user = user(user_id);
     if (!session.user) return {};
   }
-  const auto lifetime = impl_->database.options().session_lifetime;
-  if (session.expires - now < lifetime - std::min(lifetime / 10, kProlongAtMost)) {
-    session.expires = now + lifetime;
-    impl_->database.write([&](auto& db) {
-      db("UPDATE session SET expires = ?2 WHERE token = ?1")
-          .execute(sqlite::Bytes{hash}, session.expires);
-    });
-  }
+  impl_->prolong(hash, session, now);
   return session;
 }
 

@@ -10,6 +10,7 @@
 #include "larder/testing/manual_clock.h"
 #include "larder/testing/process.h"
 #include "larder/testing/temp_dir.h"
+#include "writer_lock.h"
 
 namespace larder::site {
 namespace {
@@ -190,6 +191,29 @@ TEST_F(StateTest, ASessionExpiresUnlessItIsUsed) {
   clock_.advance(25 * kHour);
   EXPECT_FALSE(state_->session(session.token));
   state_->maintain();
+}
+
+// A full disk or a busy file: what only reads goes on, and does not wait each time.
+TEST_F(StateTest, ASessionThatCannotBeProlongedIsStillOne) {
+  const auto started = state_->startSession({});
+  std::vector<std::string> log;
+  StateOptions impatient = options();
+  impatient.writer_wait = 10;
+  impatient.log = [&log](LogLevel, std::string_view line) { log.emplace_back(line); };
+  const auto state = State::open(impatient);
+  clock_.advance(23 * kHour);
+  {
+    WriterLock other(dir_.file("var/state.lock"));
+    const auto held = other.acquire(1'000);
+    ASSERT_TRUE(held);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(state->session(started.token));
+    ASSERT_EQ(log.size(), 1U);
+    EXPECT_NE(log[0].find("not prolonged"), std::string::npos) << log[0];
+  }
+  clock_.advance(10'000);
+  EXPECT_TRUE(state->session(started.token));
+  clock_.advance(23 * kHour);
+  EXPECT_TRUE(state->session(started.token)) << "prolonged as soon as it could be";
 }
 
 TEST_F(StateTest, LearnedNamesOnlyGrow) {
