@@ -34,6 +34,22 @@ void recordList(std::string_view path, ScopeSink& sink) {
   for (; !path.empty(); path = parentPath(path)) sink.scope(subtreeScope(path));
 }
 
+/// However a query ends, the reads after it have the render's time again.
+class QueryTime {
+ public:
+  QueryTime(Reader& reader, Millis until, Millis afterwards) noexcept
+      : reader_(reader), afterwards_(afterwards) {
+    reader_.setDeadline(until);
+  }
+  QueryTime(const QueryTime&) = delete;
+  QueryTime& operator=(const QueryTime&) = delete;
+  ~QueryTime() { reader_.setDeadline(afterwards_); }
+
+ private:
+  Reader& reader_;
+  Millis afterwards_;
+};
+
 [[noreturn]] void tooLong(Millis limit, std::string_view sql) {
   throw StoreError("a query took longer than " + std::to_string(limit) +
                    " ms; give it an index or a LIMIT, or raise its timeout [" +
@@ -162,7 +178,8 @@ Document StoreSnapshot::query(std::string_view sql, const Arguments& arguments, 
 
   const ReadAccess::Running running(reader_->access());
   const auto clock_reads = sqlite::clockReads();
-  reader_->setDeadline(std::min(deadline_, addMillis(clock_.monotonic(), limits.time)));
+  const QueryTime time(*reader_, std::min(deadline_, addMillis(clock_.monotonic(), limits.time)),
+                       deadline_);
   auto result = Tree::list();
   try {
     auto rows = sqlite::runWith(query.statement, arguments);
@@ -175,11 +192,9 @@ Document StoreSnapshot::query(std::string_view sql, const Arguments& arguments, 
       result.add(rows.map());
     }
   } catch (const sqlite::Error& error) {
-    reader_->setDeadline(deadline_);
     if (error.code() == SQLITE_INTERRUPT) tooLong(limits.time, sql);
     throw;
   }
-  reader_->setDeadline(deadline_);
   if (sqlite::clockReads() != clock_reads) sink.input("now");
   return Document::from(result);
 }

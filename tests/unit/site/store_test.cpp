@@ -230,6 +230,24 @@ TEST_F(StoreReadTest, AfterAnErrorTheConnectionIsUsedAgain) {
   }
 }
 
+TEST_F(StoreReadTest, AfterAQueryThatFailedTheOtherReadsHaveTheRendersTime) {
+  store_->edit([](Edit& edit) {
+    for (int i = 0; i < 1'000; ++i) {
+      Object object;
+      object.path = "/l/many" + std::to_string(i);
+      object.type = "document";
+      edit.create(object);
+    }
+  });
+  const auto snapshot = store_->read();
+  Recorder recorder;
+  const QueryLimits narrow{.rows = 1, .time = 10};
+  EXPECT_THAT(errorOf([&] { (void)snapshot->query("SELECT * FROM object", {}, recorder, narrow); }),
+              Says("more than 1 rows"));
+  clock_.advance(11);
+  EXPECT_EQ(snapshot->countChildren("/l", {}, recorder), 1'003U);
+}
+
 TEST_F(StoreReadTest, LedgerL11_ASnapshotHasALimitedLife) {
   const auto snapshot = store_->read(500);
   clock_.advance(501);
