@@ -5,6 +5,7 @@
 #include "explanation.h"
 #include "larder/server/commands.h"
 #include "management_client.h"
+#include "text_table.h"
 
 namespace larder::server {
 namespace {
@@ -27,6 +28,14 @@ std::string encoded(std::string_view text) {
   return out;
 }
 
+void makePrintable(nlohmann::json& value) {
+  if (value.is_string()) {
+    value = printable(value.get<std::string>());
+  } else if (value.is_structured()) {
+    for (auto& part : value) makePrintable(part);
+  }
+}
+
 }  // namespace
 
 int explainCommand(const CommandLine& line) {
@@ -38,12 +47,13 @@ int explainCommand(const CommandLine& line) {
   };
   auto client = ManagementClient::of(*config);
   if (!client) return undone(client.error());
-  const auto report = client->get("/@@explain?url=" + encoded(line.arguments.front()));
+  auto report = client->get("/@@explain?url=" + encoded(line.arguments.front()));
   if (!report) return undone(report.error());
   if (line.has("--json")) {
     std::cout << report->dump(2) << std::endl;
     return 0;
   }
+  makePrintable(*report);
   const auto& processes = report->at("processes");
   for (const auto& process : processes) {
     if (processes.size() > 1) std::cout << "process   " << process.at("worker") << '\n';

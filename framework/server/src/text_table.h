@@ -3,14 +3,20 @@
 
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace larder::server {
+
+/// What visitors can choose is shown to an operator: control characters as \\x1b, so that they can
+/// neither steer the terminal nor begin a line.
+[[nodiscard]] std::string printable(std::string_view text);
 
 class TextTable {
  public:
   /// Columns whose head begins with '>' are right-aligned.
   explicit TextTable(std::vector<std::string> heads);
+  /// Shows them printable().
   void row(std::vector<std::string> cells);
   [[nodiscard]] bool empty() const noexcept { return rows_.empty(); }
   /// Every line begins with `indent`.

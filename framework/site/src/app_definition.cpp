@@ -189,12 +189,23 @@ Result<> AppDefinition::check() const {
     }
     if (!action.type.empty() && findType(action.type) == nullptr)
       return Error{who + ": there is no such type" + nearest(action.type, types)};
+    // The form is guarded, what it sends to would not be.
+    const auto form = std::find_if(views.begin(), views.end(), [&](const ViewDefinition& view) {
+      return view.name == action.name && !view.permission.empty() &&
+             (view.type == action.type || view.type.empty() || action.type.empty());
+    });
+    if (form != views.end() && action.permission.empty())
+      return Error{who + " needs no permission, but the view of this name needs '" +
+                   form->permission + "'; give it one in app.toml, under [[action]]"};
   }
   for (const TypeDefinition& type : types) {
     if (findView(type.default_view, type.name) == nullptr)
       return Error{type.origin + ": type '" + type.name + "' has the default view '" +
                    type.default_view + "', which is not defined for it" +
                    nearest(type.default_view, views)};
+    if (findView(type.default_view, type.name)->internal)
+      return Error{type.origin + ": type '" + type.name + "' has the default view '" +
+                   type.default_view + "', which is internal"};
   }
   for (const RouteDefinition& route : routes) {
     const bool reads = route.method == "GET";
@@ -205,6 +216,9 @@ Result<> AppDefinition::check() const {
                    (reads ? "view" : "action") + " '" + route.name +
                    "', which is not defined for routes" +
                    (reads ? nearest(route.name, views) : nearest(route.name, actions))};
+    if (reads && findView(route.name, {})->internal)
+      return Error{route.origin + ": route " + route.pattern + " names the view '" + route.name +
+                   "', which is internal"};
   }
   int version = 0;
   for (const SchemaStep& step : schema) {

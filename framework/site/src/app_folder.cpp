@@ -25,10 +25,22 @@ constexpr std::string_view kRendering = "1";
 using Keys = std::string_view;
 constexpr std::array<Keys, 5> kRootKeys = {"library", "type", "view", "route", "action"};
 constexpr std::array<Keys, 2> kTypeKeys = {"name", "default_view"};
-constexpr std::array<Keys, 15> kViewKeys = {
-    "name",           "for",          "kind",    "file",    "model",
-    "include",        "permission",   "manager", "max_age", "stale_while_revalidate",
-    "stale_if_error", "request_vars", "memory",  "steps",   "time"};
+constexpr std::array<Keys, 16> kViewKeys = {"name",
+                                            "for",
+                                            "kind",
+                                            "file",
+                                            "model",
+                                            "include",
+                                            "internal",
+                                            "permission",
+                                            "manager",
+                                            "max_age",
+                                            "stale_while_revalidate",
+                                            "stale_if_error",
+                                            "request_vars",
+                                            "memory",
+                                            "steps",
+                                            "time"};
 constexpr std::array<Keys, 4> kRouteKeys = {"pattern", "view", "action", "method"};
 constexpr std::array<Keys, 3> kActionKeys = {"name", "for", "permission"};
 constexpr std::array<Keys, 4> kKinds = {"native", "template", "script", "sql"};
@@ -136,6 +148,7 @@ class Reader {
       view.fail(view.place("kind"), "unknown kind '" + kind + "'" + didYouMean(kind, kKinds));
     definition.kind = static_cast<ViewKind>(known - kKinds.begin());
     definition.permission = view.text("permission").value_or("");
+    definition.internal = view.truth("internal").value_or(false);
     readCaching(view, definition.caching);
 
     if (definition.kind != ViewKind::templated) {

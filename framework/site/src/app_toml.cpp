@@ -64,6 +64,14 @@ std::optional<std::int64_t> AppTable::number(std::string_view key) const {
   return value->get();
 }
 
+std::optional<bool> AppTable::truth(std::string_view key) const {
+  const toml::node* node = find(key);
+  if (node == nullptr) return std::nullopt;
+  const auto* value = node->as_boolean();
+  if (value == nullptr) wrongType(key, "true or false");
+  return value->get();
+}
+
 std::optional<Millis> AppTable::duration(std::string_view key) const {
   if (!has(key)) return std::nullopt;
   if (find(key)->as_string() == nullptr) wrongType(key, "a duration like \"90s\" or \"1h30m\"");

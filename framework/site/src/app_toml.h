@@ -36,6 +36,7 @@ class AppTable {
   [[nodiscard]] std::optional<std::string> text(std::string_view key) const;
   [[nodiscard]] std::string required(std::string_view key) const;
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const;
+  [[nodiscard]] std::optional<bool> truth(std::string_view key) const;
   [[nodiscard]] std::optional<Millis> duration(std::string_view key) const;
   [[nodiscard]] std::optional<std::size_t> size(std::string_view key) const;
   [[nodiscard]] std::vector<std::string> texts(std::string_view key) const;

@@ -88,6 +88,8 @@ void Site::serve(RequestState& state, Reply& reply, RequestMemo* first_look) {
       route = resolve(path.object, path.view, "GET", *snapshot);
       routes_->put(path.full, route);
     }
+    if (route->view->internal)
+      throw HttpError{404, "The view '" + route->view->name + "' is only for other views."};
     authorise(state, route->view->permission, *route->mount, path.full);
     serveView(state, route, context, reply);
     offer(request, path.full, *route, reply);

@@ -25,7 +25,7 @@ bool Site::findRoute(Lookable& lookable) noexcept {
   lookable.path = path.full;
   lookable.route = cachedRoute(path.full);
   return lookable.route && lookable.route->view->permission.empty() &&
-         lookable.route->binding->manager;
+         !lookable.route->view->internal && lookable.route->binding->manager;
 }
 
 bool Site::prepare(Lookable& lookable) {

@@ -4,6 +4,6 @@
 -- timeout: 2s
 SELECT path, title, modified, revision
 FROM object
-WHERE type = 'document' AND path > :below || '/' AND path < :below || '0'
+WHERE type = 'document' AND path > rtrim(:below, '/') || '/' AND path < rtrim(:below, '/') || '0'
 ORDER BY modified DESC, id DESC
 LIMIT 20

@@ -5,6 +5,6 @@
 -- timeout: 2s
 SELECT o.path, o.title
 FROM object_fts s JOIN object o ON o.id = s.rowid
-WHERE object_fts MATCH :words AND o.type = 'document' AND o.path > :below || '/' AND o.path < :below || '0'
+WHERE object_fts MATCH :words AND o.type = 'document' AND o.path > rtrim(:below, '/') || '/' AND o.path < rtrim(:below, '/') || '0'
 ORDER BY bm25(object_fts, 5.0, 1.0), o.path
 LIMIT 50

@@ -3,6 +3,7 @@
 #include <cmark-gfm-core-extensions.h>
 #include <cmark-gfm.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <memory>
@@ -71,10 +72,13 @@ class Html final : public larder::View {
 
 // --- Log-in
 
-/// Where to go after a log-in: a path of this site only.
+/// Where to go after a log-in: a path of this site only. Browsers leave out tabs and line ends, and
+/// take a backslash for a slash.
 std::string_view safeNext(std::string_view next) {
-  const bool local = next.starts_with("/") && !next.starts_with("//") && !next.starts_with("/\\");
-  return local ? next : std::string_view();
+  const bool local = next.starts_with("/") && !next.starts_with("//");
+  const bool plain =
+      std::ranges::all_of(next, [](unsigned char c) { return c > ' ' && c < 0x7f && c != '\\'; });
+  return local && plain ? next : std::string_view();
 }
 
 Tree loginForm(RenderContext& context, std::string_view next, std::string_view login,

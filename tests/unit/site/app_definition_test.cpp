@@ -186,5 +186,19 @@ TEST(AppDefinition, RouteToNothingIsAnErrorWithTheNearestName) {
             "you mean 'about'?");
 }
 
+TEST(AppDefinition, AnActionWhoseFormIsGuardedNeedsAPermission) {
+  AppDefinition folder = declaring("page", "document");
+  folder.views.front().name = "save";
+  folder.views.front().permission = "editor";
+  folder.views.front().view = std::make_shared<NumberView>(3);
+  auto open = folder;
+  const auto refused = open.addNative(native());
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("the view of this name needs 'editor'"));
+  folder.actions.push_back({"save", "document", "editor", nullptr, "app.toml:9"});
+  const auto taken = folder.addNative(native());
+  EXPECT_TRUE(taken) << taken.error().message;
+}
+
 }  // namespace
 }  // namespace larder::site

@@ -45,6 +45,8 @@ struct ViewDefinition {
   ViewKind kind = ViewKind::native;
   /// Role that the visitor needs; empty: everybody may.
   std::string permission;
+  /// Only other views may call it: over HTTP it is not there.
+  bool internal = false;
   /// Changes whenever the code or a setting that matters changes: part of the key (L14).
   std::uint64_t revision = 0;
   /// Shared by all threads. Null only in a folder's definition whose library is not yet added.
