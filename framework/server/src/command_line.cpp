@@ -102,6 +102,18 @@ const CommandSpec* findCommand(std::string_view name) {
   return found == std::end(kCommands) ? nullptr : found;
 }
 
+/// "user add" to "user".
+bool belongsTo(const CommandSpec& command, std::string_view group) {
+  return std::string_view(command.name).starts_with(std::string(group) + ' ');
+}
+
+CommandLine helpAbout(std::string_view name) {
+  CommandLine help;
+  help.command = "help";
+  help.arguments = {std::string(name)};
+  return help;
+}
+
 std::string usage(const CommandSpec& command) {
   std::string text = "larder " + std::string(command.name);
   if (*command.arguments) text += ' ' + std::string(command.arguments);
@@ -214,6 +226,7 @@ Result<CommandLine> parseCommandLine(std::span<const std::string> arguments) {
   if (name == "--version") name = "version";
   std::size_t words = 1;
   if ((name == "user" || name == "config") && arguments.size() > 1) {
+    if (isHelp(arguments[1])) return helpAbout(name);
     name += ' ' + arguments[1];
     words = 2;
   }
@@ -225,12 +238,7 @@ Result<CommandLine> parseCommandLine(std::span<const std::string> arguments) {
   }
   const auto rest = arguments.subspan(words);
   const auto end = std::ranges::find(rest, "--");
-  if (std::find_if(rest.begin(), end, isHelp) != end) {
-    CommandLine help;
-    help.command = "help";
-    help.arguments = {command->name};
-    return help;
-  }
+  if (std::find_if(rest.begin(), end, isHelp) != end) return helpAbout(command->name);
   return Parser(*command, rest).parse();
 }
 
@@ -247,8 +255,11 @@ std::string helpText(std::string_view name) {
     }
     return text + (command->options.empty() ? "" : "\n");
   }
-  text = "Larder serves sites whose views are cached by pluggable cache managers.\n\n";
+  const bool group = std::ranges::any_of(
+      kCommands, [&](const CommandSpec& command) { return belongsTo(command, name); });
+  if (!group) text = "Larder serves sites whose views are cached by pluggable cache managers.\n\n";
   for (const CommandSpec& command : kCommands) {
+    if (group && !belongsTo(command, name)) continue;
     const std::string_view help = command.help;
     std::string left = "  " + std::string(command.name) +
                        (*command.arguments ? ' ' + std::string(command.arguments) : "");

@@ -91,6 +91,17 @@ TEST(CommandLine, HelpHidesWhatIsInternal) {
   EXPECT_NE(helpText("serve").find("--processes N"), std::string::npos);
 }
 
+TEST(CommandLine, HelpOfAFirstWordListsItsCommands) {
+  for (const auto& words : {std::vector<std::string>{"user", "--help"}, {"help", "user"}}) {
+    const auto line = parseCommandLine(words);
+    ASSERT_TRUE(line) << line.error().message;
+    EXPECT_EQ(line->command, "help");
+    const std::string text = helpText(line->arguments.front());
+    EXPECT_NE(text.find("user add"), std::string::npos);
+    EXPECT_EQ(text.find("serve"), std::string::npos);
+  }
+}
+
 TEST(CommandLine, HelpListsEveryCommand) {
   const std::string text = helpText("");
   for (const char* command : {"serve", "check", "import", "user add", "stats", "invalidate"})

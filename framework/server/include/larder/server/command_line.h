@@ -33,7 +33,7 @@ struct CommandLine {
 
 Result<CommandLine> parseCommandLine(std::span<const std::string> arguments);
 
-/// What `larder help` prints; with a command, more about it.
+/// What `larder help` prints; with a command, more about it; with the first word of some, these.
 [[nodiscard]] std::string helpText(std::string_view command);
 
 }  // namespace larder::server
