@@ -43,6 +43,8 @@ TEST_F(HandbookTest, AfterALogInNobodyIsSentElsewhere) {
                                    {{"login", kLogin}, {"password", kPassword}, {"next", next}});
     EXPECT_EQ(sent.status, 303) << next;
     EXPECT_EQ(headerOf(sent, "Location"), "/handbook/") << next;
+    // Who comes back now and then stays logged in: the server prolongs the session.
+    EXPECT_NE(headerOf(sent, "Set-Cookie").find("; Max-Age=34560000"), std::string::npos);
   }
 }
 

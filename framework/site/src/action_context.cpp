@@ -6,6 +6,10 @@ namespace larder::site {
 
 namespace {
 
+/// The server ends a session that is not used any more, and prolongs the others: the cookie has to
+/// outlive them. Browsers keep none longer than 400 days (RFC 6265bis).
+constexpr Millis kCookieLifetime = 400LL * 24 * 3600 * 1000;
+
 bool sameSecret(std::string_view a, std::string_view b) noexcept {
   return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;
 }
@@ -73,7 +77,7 @@ bool RequestActionContext::logIn(std::string_view login, std::string_view passwo
   // A new token with each log-in: one that was planted beforehand is worth nothing.
   if (state_.hasSessionCookie()) sessions_->endSession(state_.sessionToken());
   const auto session = sessions_->startSession(result.user.id);
-  set_cookie_ = sessionCookie(session.token, session.expires - site_.options().clock->wall());
+  set_cookie_ = sessionCookie(session.token, kCookieLifetime);
   return true;
 }
 
