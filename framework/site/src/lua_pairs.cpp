@@ -125,7 +125,7 @@ int pairsInOrder(lua_State* lua) {
     auto* keys = static_cast<Key*>(lua_newuserdatauv(lua, n * sizeof(Key), 0));
     lua_createtable(lua, static_cast<int>(n), 0);  // keeps the texts alive, too
     const int own_order = lua_gettop(lua);
-    std::size_t at = 0;
+    std::size_t at = 0;  // in the end fewer than n, if a weak table has lost entries since
     std::size_t bytes = 0;
     for (lua_pushnil(lua); lua_next(lua, 1) != 0; lua_pop(lua, 1)) {
       lua_pushvalue(lua, -2);
@@ -135,9 +135,9 @@ int pairsInOrder(lua_State* lua) {
       ++at;
     }
     machine.chargeBytes(lua, bytes * static_cast<std::size_t>(std::bit_width(n)));
-    std::sort(keys, keys + n, before);
-    lua_createtable(lua, static_cast<int>(n), 0);
-    for (std::size_t i = 0; i < n; ++i) {
+    std::sort(keys, keys + at, before);
+    lua_createtable(lua, static_cast<int>(at), 0);
+    for (std::size_t i = 0; i < at; ++i) {
       lua_rawgeti(lua, own_order, keys[i].position);
       lua_rawseti(lua, -2, static_cast<lua_Integer>(i) + 1);
     }

@@ -154,20 +154,19 @@ class Converter {
 
   /// In order of the keys: Lua's own order changes from one state to the next.
   Tree convertMap(int table) {
-    std::vector<std::string_view> keys;  // the table holds the texts
+    std::vector<std::string> keys;  // copies: a weak table may lose any of its own
     for (lua_pushnil(lua_); lua_next(lua_, table) != 0; lua_pop(lua_, 1)) {
       machine_.charge(lua_, 8);
-      keys.push_back(stringAt(-2));
+      keys.emplace_back(stringAt(-2));
     }
     std::sort(keys.begin(), keys.end());
     Tree::Map items;
     items.reserve(keys.size());
-    for (const std::string_view key : keys) {
+    for (std::string& key : keys) {
       const std::size_t length = where_.size();
-      where_ += "." + std::string(key.substr(0, 60));
+      where_ += "." + key.substr(0, 60);
       lua_pushlstring(lua_, key.data(), key.size());
-      lua_rawget(lua_, table);
-      items.emplace_back(key, convert(-1));
+      if (lua_rawget(lua_, table) != LUA_TNIL) items.emplace_back(std::move(key), convert(-1));
       lua_pop(lua_, 1);
       where_.resize(length);
     }

@@ -483,6 +483,56 @@ TEST(ScriptState, PairsAllowsToClearTheCurrentKey) {
             2);
 }
 
+/// What `use` makes of weak tables of which every other entry is held by nothing else, with more
+/// and less garbage around them, so that the collector comes at all moments.
+std::string weakTables(const std::string& use) {
+  ScriptRun run;
+  run.limits.time = 60'000;
+  run.limits.steps = 100'000'000;
+  return run.body(R"(
+    local function use(t) )" +
+                  use + R"( end
+    local tail, lost = ('x'):rep(50), 0
+    for round = 1, 150 do
+      local t, held, other = setmetatable({}, {__mode = 'v'}), {}, {}
+      for i = 1, 300 do
+        local mine = i % 2 == 0 and held or other
+        mine[i] = {}
+        t['k' .. i .. tail] = mine[i]
+      end
+      other = nil
+      for i = 1, round * 137 % 5000 do local garbage = {i} end
+      local shown, count = {}, 0
+      for _, key in ipairs(use(t)) do
+        if shown[key] then return 'twice: ' .. key end
+        if not re.match(key, '^k[0-9]+x{50}$') then return 'no key of its own: ' .. key end
+        shown[key] = true
+        count = count + 1
+      end
+      for i in pairs(held) do
+        if not shown['k' .. i .. tail] then return 'missing: ' .. i end
+      end
+      if count < 300 then lost = lost + 1 end
+    end
+    return lost > 0 and 'right' or 'nothing was ever lost')");
+}
+
+TEST(ScriptState, PairsOfAWeakTableShowsNothingThatItHasLost) {
+  EXPECT_EQ(weakTables("local keys = {} for k in pairs(t) do keys[#keys + 1] = k end return keys"),
+            "right");
+}
+
+TEST(ScriptState, AWeakTableBecomesAMapOfWhatIsLeftInIt) {
+  EXPECT_EQ(weakTables(R"(
+    local keys = {}
+    for k, v in pairs(json.decode(json.encode(t))) do
+      if v == json.null then return {'null'} end
+      keys[#keys + 1] = k
+    end
+    return keys)"),
+            "right");
+}
+
 TEST(ScriptState, AddressesAreNotShown) {
   ScriptRun run;
   EXPECT_EQ(run.body("return tostring({}) .. tostring(tostring) .. ('%s'):format({}) .. "
