@@ -235,6 +235,48 @@ TEST_F(NginxTest, SeveralProcessesDeleteAlsoWhenTheOneThatDidIsKilled) {
   }
 }
 
+TEST_F(NginxTest, FaultA22_TheClientOfARequestThroughNginxIsTheVisitor) {
+  const auto server = serve({"-D", "http.proxies=[\"127.0.0.1\"]"});
+  startNginx();
+  // To nginx this visitor is at 127.0.0.1, a proxy itself.
+  EXPECT_EQ(through("/visited", "X-Forwarded-For: 192.0.2.1\r\n").status, 404);
+  EXPECT_GE(requestsLogged("/mark"), 2U);
+  EXPECT_NE(contentOf(dir_.file("access.log")).find(" 192.0.2.1 \"GET /visited\" 404"),
+            std::string::npos)
+      << contentOf(dir_.file("access.log"));
+}
+
+TEST_F(NginxTest, Semantics36_AListedRootIsTheDefaultOfAllPages) {
+  const auto printed = run({"nginx-conf", conf_, "-D", "nginx.types=[\"/ text/plain\"]"});
+  ASSERT_EQ(printed.status, 0) << printed.output;
+  startNginxWith(dir_.write("server-block.conf", printed.output));
+  ASSERT_EQ(memcached_->ask("set /note 0 0 4\r\ntext"), "STORED\r\n");
+  EXPECT_EQ(headerOf(through("/note"), "Content-Type"), "text/plain");
+}
+
+TEST_F(NginxTest, FaultA10_LarderIsAskedForTheHostThatNginxWasAskedFor) {
+  dir_.write("app/app.toml",
+             "[[route]]\npattern = \"/x\"\nview = \"x\"\n"
+             "[[view]]\nname = \"x\"\nkind = \"script\"\nfile = \"x.lua\"\n");
+  dir_.write("app/x.lua", "return {status = 200, body = request.origin()}\n");
+  dir_.write("larder.toml", contentOf(conf_) + "[[app]]\nmount = \"/host\"\nfolder = \"" +
+                                dir_.file("app") + "\"\n");
+  const auto server = serve();
+  startNginx();
+  const auto port = ':' + std::to_string(nginx_port_);
+  const std::vector<std::pair<std::string, std::string>> requests = {
+      {"GET /host/x HTTP/1.1\r\nHost: a.example\r\n", "http://a.example"},
+      {"GET /host/x HTTP/1.1\r\nHost: A.example" + port + "\r\n", "http://a.example" + port},
+      {"GET /host/x HTTP/1.1\r\nHost: [::1]" + port + "\r\n", "http://[::1]" + port},
+      {"GET /host/x HTTP/1.1\r\nHost: [::1]\r\n", "http://[::1]"},
+      {"GET /host/x HTTP/1.0\r\n", "http://localhost"},
+      {"GET http://a.example/host/x HTTP/1.1\r\nHost: b.example:1\r\n", "http://a.example"},
+      {"GET http://a.example:81/host/x HTTP/1.1\r\nHost: b.example\r\n", "http://a.example:81"}};
+  for (const auto& [head, origin] : requests)
+    EXPECT_EQ(server::httpSend(nginx_port_, head + "Connection: close\r\n\r\n").body, origin)
+        << head;
+}
+
 TEST_F(NginxTest, APageIsWithdrawnWhenItsRuleNoLongerPublishes) {
   auto server = serve();
   ASSERT_TRUE(becomesPublished(kPage));

@@ -64,6 +64,7 @@ struct Connection : DeadlineNode {
   bool close_after_answer = false;
   bool linger = false;  // when closing after the answer
   PeerAddress peer;
+  bool from_proxy = false;
   /// Read and not yet used: begins with the first byte of a message. Of a chunked message only the
   /// head is kept.
   std::string input;

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "larder/http/proxies.h"
+
 namespace larder::http {
 namespace {
 
@@ -26,7 +28,7 @@ PeerAddress peerOf(const sockaddr_storage& address) {
     peer.port = ntohs(in.sin6_port);
     peer.ipv6 = true;
   }
-  return peer;
+  return unmapped(peer);
 }
 
 }  // namespace

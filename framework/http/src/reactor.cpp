@@ -242,6 +242,7 @@ void Reactor::openConnection(const Listener::Accepted& accepted) {
   free_slots_.pop_back();
   c.fd = accepted.fd;
   c.peer = accepted.peer;
+  c.from_proxy = options_.proxies.contain(c.peer);
   c.state = Connection::State::reading;
   open_.add();
   accepted_.add();

@@ -199,7 +199,9 @@ bool Reactor::hasRoomFor(const Connection& c, const CompleteMessage& message) co
 
 bool Reactor::serve(Connection& c, const CompleteMessage& message) {
   requests_.add();
-  const Request request(*message.head, message.body, c.peer, options_.secure);
+  const PeerAddress client =
+      c.from_proxy ? clientBehind(options_.proxies, c.peer, *message.head) : c.peer;
+  const Request request(*message.head, message.body, client, options_.secure);
   if (!isOwnHost(options_.hosts, request.host())) {
     fillErrorPage(scratch_response_, 421, "this server is not the one of that host name");
     return answerAtOnce(c, request);
@@ -211,7 +213,7 @@ bool Reactor::serve(Connection& c, const CompleteMessage& message) {
   }
   scratch_response_.clear();
   if (hasRoomFor(c, message)) {
-    c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, c.peer,
+    c.exchange = std::make_unique<Exchange>(&c, *message.head, message.body, client,
                                             options_.secure, handler_, completions_, now_,
                                             fast == Fast::gather, input_charged_);
     if (workers_.submit(*c.exchange)) {

@@ -13,6 +13,7 @@
 #include "larder/cache/path.h"
 #include "larder/cache/suggest.h"
 #include "larder/cache/units.h"
+#include "publishing.h"
 
 namespace larder::server {
 namespace {
@@ -360,6 +361,12 @@ Result<Config> parseConfig(std::string_view text, const std::string& file,
   config.file = file;
   Builder(raw, config, problems).build();
   if (!problems.none()) return problems.all();
+  if (publishes(config) && config.http.proxies.empty()) {
+    config.warnings.push_back(
+        file +
+        ": visitors who come through nginx all count as one, also for failed log-ins: write "
+        "proxies = [\"127.0.0.1\"] into [http], or where nginx runs");
+  }
   return config;
 }
 

@@ -33,6 +33,8 @@ constexpr SettingSpec kHttp[] = {
     {"port", kInteger, "8080", "Port to listen on; 0: any free one."},
     {"hosts", kTexts, "[]",
      "Names of the site, \"example.org\" or \"*.example.org\"; another one gets 421. Empty: any."},
+    {"proxies", kTexts, "[]",
+     "Servers in front, addresses or networks, that tell who asked them by X-Forwarded-For."},
     {"secure", kBoolean, "false", "Visitors come by TLS, through a server in front."},
     {"reactors", kInteger, "1", "Threads that hold the connections and answer hits."},
     {"workers", kInteger, "16", "Threads that render."},
@@ -69,11 +71,18 @@ std::vector<std::string> hostNames(const Checked& table) {
   return names;
 }
 
+http::Networks proxies(const Checked& table) {
+  auto networks = http::Networks::parse(table.settings().texts("proxies"));
+  if (!networks) table.problem("proxies", networks.error().message);
+  return networks ? std::move(*networks) : http::Networks();
+}
+
 void applyHttp(const Checked& table, Config& config) {
   http::ServerOptions& http = config.http;
   http.host = table.settings().text("address");
   http.port = table.number<std::uint16_t>("port", 0, 65535);
   http.hosts = hostNames(table);
+  http.proxies = proxies(table);
   http.secure = table.settings().boolean("secure");
   http.reactors = table.number<unsigned>("reactors", 1, 256);
   http.workers = table.number<unsigned>("workers", 1, 4096);
@@ -234,8 +243,11 @@ void applyNginx(const Checked& table, Config& config) {
         item.find_first_of("{}\"'\\$#\n\r\t") != std::string::npos) {
       table.problem("types",
                     "'" + item + "': write \"/PATH TYPE\", like \"/api application/json\"");
+    } else if (const std::string path = item.substr(0, space); std::ranges::any_of(
+                   nginx.types, [&path](const auto& other) { return other.first == path; })) {
+      table.problem("types", "'" + path + "' is listed twice; keep one of them");
     } else {
-      nginx.types.emplace_back(item.substr(0, space), item.substr(space + 1));
+      nginx.types.emplace_back(path, item.substr(space + 1));
     }
   }
 }

@@ -116,7 +116,9 @@ std::string nginxServerBlock(const Config& config) {
       nginx.memcached.starts_with('/') ? "unix:" + nginx.memcached : nginx.memcached;
   std::string text = "# Printed by `larder nginx-conf " + config.file +
                      "`. It belongs into nginx's http block: on Debian,\n"
-                     "# save it as /etc/nginx/conf.d/larder.conf.\n\n"
+                     "# save it as /etc/nginx/conf.d/larder.conf. Larder believes what it says of "
+                     "visitors' addresses\n"
+                     "# if [http] proxies names where it runs.\n\n"
                      "upstream larder_server {\n    server " +
                      addressOf(config.http) +
                      ";\n    keepalive 32;\n}\n\nupstream larder_pages {\n"
@@ -129,6 +131,15 @@ std::string nginxServerBlock(const Config& config) {
       "map \"$larder_ambiguous$args$cookie_" +
       std::string(site::kSessionCookie) + "$cookie_" + std::string(site::kReceiptCookie) +
       "\" $larder_asked {\n    default 1;\n    \"\" \"\";\n}\n\n";
+  text +=
+      "# What Larder takes for the host: that of the address if it has one, else of the field, "
+      "else\n"
+      "# server_name. $host is that, without the port.\n"
+      "map $http_host $larder_host_port {\n    default \"\";\n"
+      "    \"~(?<larder_of_host>:[0-9]+)$\" $larder_of_host;\n}\n"
+      "map $request $larder_port {\n    default $larder_host_port;\n"
+      "    \"~*^[^ ]+ [a-z]+://[^/? ]*(?<larder_of_address>:[0-9]+)[/? ]\" $larder_of_address;\n"
+      "    \"~*^[^ ]+ [a-z]+://\" \"\";\n}\n\n";
   text += "server {\n    listen " + nginx.listen + ";\n    server_name " + nginx.server_name +
           ";\n    client_max_body_size " + std::to_string((config.http.limits.body + 1023) / 1024) +
           "k;\n\n    types {\n";
@@ -146,12 +157,16 @@ std::string nginxServerBlock(const Config& config) {
           "    memcached_read_timeout 100ms;\n    gunzip on;\n    gzip_vary on;\n\n"
           "    error_page 404 405 418 502 504 = @larder;\n"
           "    if ($larder_asked) {\n        return 418;\n    }\n";
-  text += location("/", kDefaultType);
+  if (std::ranges::find(nginx.types, "/", &std::pair<std::string, std::string>::first) ==
+      nginx.types.end())
+    text += location("/", kDefaultType);
   for (const auto& [path, type] : nginx.types) text += location(path, type);
   text +=
       "\n    location @larder {\n        proxy_pass http://larder_server;\n"
       "        proxy_http_version 1.1;\n        proxy_set_header Connection \"\";\n"
-      "        proxy_set_header Host $http_host;\n        proxy_read_timeout " +
+      "        proxy_set_header Host $host$larder_port;\n"
+      "        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;\n"
+      "        proxy_read_timeout " +
       seconds(config.request_timeout + config.http.queue_deadline) + ";\n    }\n}\n";
   return text;
 }

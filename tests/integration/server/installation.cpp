@@ -12,16 +12,19 @@ namespace larder::server {
 
 HttpAnswer httpAsk(std::uint16_t port, const std::string& method, const std::string& target,
                    const std::string& fields, const std::string& body) {
+  std::string request = method + ' ' + target +
+                        " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                        "\r\nConnection: close\r\n" + fields;
+  if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  return httpSend(port, request + "\r\n" + body);
+}
+
+HttpAnswer httpSend(std::uint16_t port, const std::string& request) {
   HttpAnswer answer;
   std::string text;
   try {
     Poco::Net::StreamSocket socket(Poco::Net::SocketAddress("127.0.0.1", port));
     socket.setReceiveTimeout(Poco::Timespan(20, 0));
-    std::string request = method + ' ' + target +
-                          " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
-                          "\r\nConnection: close\r\n" + fields;
-    if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
-    request += "\r\n" + body;
     socket.sendBytes(request.data(), static_cast<int>(request.size()));
     char chunk[16384];
     for (int count = 0; (count = socket.receiveBytes(chunk, sizeof chunk)) > 0;)

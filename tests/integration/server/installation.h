@@ -26,6 +26,8 @@ struct HttpAnswer {
 /// `fields`: header lines, each with its line end.
 HttpAnswer httpAsk(std::uint16_t port, const std::string& method, const std::string& target,
                    const std::string& fields = {}, const std::string& body = {});
+/// The same for a request of these bytes, after which the server closes.
+HttpAnswer httpSend(std::uint16_t port, const std::string& request);
 
 class Installation : public ::testing::Test {
  protected:

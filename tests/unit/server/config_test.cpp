@@ -110,6 +110,10 @@ const Fault kFaults[] = {
      "$host once"},
     {"NginxType", "[nginx]\ntypes = [\"/api\"]\n", "conf.toml:2: 'types': '/api': write",
      "/api application/json"},
+    {"NginxTypeTwice", "[nginx]\ntypes = [\"/api application/json\", \"/api text/plain\"]\n",
+     "conf.toml:2: 'types': '/api' is listed twice", ""},
+    {"Proxy", "[http]\nproxies = [\"nginx.example.org\"]\n",
+     "conf.toml:2: 'proxies': 'nginx.example.org' is no address or network", "10.0.0.0/8"},
     {"NginxMemcached", "[nginx]\nmemcached = \"localhost\"\n", "conf.toml:2: 'memcached': must be",
      "host:port"},
     {"UnsetVariable", "[site]\ndata = \"${LARDER_TEST_UNSET}/x\"\n",
@@ -119,6 +123,15 @@ const Fault kFaults[] = {
 
 INSTANTIATE_TEST_SUITE_P(Semantics42, ConfigFault, ::testing::ValuesIn(kFaults),
                          [](const auto& fault) { return std::string(fault.param.name); });
+
+TEST(Config, FaultA22_NginxInFrontThatNobodyBelievesIsWarnedOf) {
+  const std::string rule = "[[rule]]\npath = \"/**\"\npublish = \"nginx\"\n";
+  EXPECT_NE(parseConfig(rule, "conf.toml", {})->warnings.at(0).find("proxies = [\"127.0.0.1\"]"),
+            std::string::npos);
+  EXPECT_TRUE(
+      parseConfig("[http]\nproxies = [\"::1\"]\n" + rule, "conf.toml", {})->warnings.empty());
+  EXPECT_TRUE(parseConfig("", "conf.toml", {})->warnings.empty());
+}
 
 TEST(Config, EmptyFileYieldsTheDefaults) {
   const auto config = parseConfig("", "conf.toml", {});

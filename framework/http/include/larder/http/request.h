@@ -16,7 +16,7 @@
 
 namespace larder::http {
 
-/// Address of the other end of a connection.
+/// Address of a client.
 struct PeerAddress {
   std::array<std::uint8_t, 16> bytes{};  ///< network order; IPv4 uses the first four
   std::uint16_t port = 0;
@@ -52,6 +52,8 @@ class Request {
                                  const cache::ParamLimits& limits = {}) const;
   /// Complete, with any transfer coding taken off.
   [[nodiscard]] std::string_view body() const noexcept { return body_; }
+  /// Where the client is: at the other end of the connection, or behind a proxy there that the
+  /// server's options name.
   [[nodiscard]] const PeerAddress& peer() const noexcept { return *peer_; }
   /// The client reaches the server by TLS.
   [[nodiscard]] bool secure() const noexcept { return secure_; }

@@ -22,6 +22,7 @@
 #include "larder/clock.h"
 #include "larder/http/handler.h"
 #include "larder/http/head_parser.h"
+#include "larder/http/proxies.h"
 #include "larder/result.h"
 
 namespace larder::http {
@@ -59,6 +60,8 @@ struct ServerOptions {
   /// The names that are this server's, in lower case, without a port: "example.org",
   /// "*.example.org" for all below it. A request for another one gets 421. Empty: any.
   std::vector<std::string> hosts;
+  /// Whose X-Forwarded-For is believed.
+  Networks proxies;
   /// Clients reach the server by TLS (told to handlers).
   bool secure = false;
   ParserLimits limits;
