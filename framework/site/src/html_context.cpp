@@ -1,5 +1,9 @@
 #include "html_context.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <initializer_list>
 #include <utility>
 
 namespace larder::site {
@@ -15,6 +19,67 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
+bool isDigit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// What browsers drop from an address: all of these at its ends, some everywhere.
+bool isDropped(char c) {
+  return static_cast<unsigned char>(c) <= ' ';
+}
+bool mayBeInScheme(char c) {
+  return isLetter(c) || isDigit(c) || c == '+' || c == '-' || c == '.';
+}
+
+constexpr std::array<std::string_view, 3> kScriptSchemes = {"javascript:", "vbscript:", "data:"};
+
+struct NamedCharacter {
+  std::string_view name;
+  char character;
+};
+/// Those that mean something in a script or in an address.
+constexpr std::array<NamedCharacter, 14> kNamedCharacters = {{{"amp", '&'},
+                                                              {"apos", '\''},
+                                                              {"ast", '*'},
+                                                              {"bsol", '\\'},
+                                                              {"colon", ':'},
+                                                              {"grave", '`'},
+                                                              {"gt", '>'},
+                                                              {"lt", '<'},
+                                                              {"NewLine", '\n'},
+                                                              {"num", '#'},
+                                                              {"quest", '?'},
+                                                              {"quot", '"'},
+                                                              {"sol", '/'},
+                                                              {"Tab", '\t'}}};
+constexpr char kOtherCharacter = '\x7F';
+
+/// Whether `c` is part of the "&name" or "&#number" that `entity` is the beginning of.
+bool continuesEntity(std::string_view entity, char c) {
+  if (!entity.starts_with("&#"))
+    return isLetter(c) || isDigit(c) || (c == '#' && entity.size() == 1);
+  const char small = lower(c);
+  const bool hex = entity.size() > 2 && lower(entity[2]) == 'x';
+  return isDigit(c) || (hex ? small >= 'a' && small <= 'f' : small == 'x' && entity.size() == 2);
+}
+
+/// Of "&name" or "&#number", without a semicolon.
+char decodeEntity(std::string_view entity) {
+  entity.remove_prefix(1);
+  if (entity.starts_with('#')) {
+    const bool hex = entity.size() > 1 && lower(entity[1]) == 'x';
+    entity.remove_prefix(hex ? 2 : 1);
+    unsigned code = 0;
+    const auto [end, error] =
+        std::from_chars(entity.data(), entity.data() + entity.size(), code, hex ? 16 : 10);
+    return error == std::errc() && code < 0x80 ? static_cast<char>(code) : kOtherCharacter;
+  }
+  for (const auto& [name, character] : kNamedCharacters) {
+    if (entity == name) return character;
+  }
+  return entity.empty() ? '&' : kOtherCharacter;
+}
+
 bool hasRawText(std::string_view tag) {
   return tag == "script" || tag == "style" || tag == "title" || tag == "textarea";
 }
@@ -22,8 +87,7 @@ bool hasRawText(std::string_view tag) {
 }  // namespace
 
 bool HtmlContext::isScript() const {
-  return (state_ == State::raw_text && tag_ == "script") ||
-         (state_ == State::value && attribute_.starts_with("on"));
+  return (state_ == State::raw_text && tag_ == "script") || (state_ == State::value && isHandler());
 }
 
 bool HtmlContext::isStyle() const {
@@ -128,7 +192,7 @@ void HtmlContext::feedTag(char c) {
     default:  // before_value
       if (isSpace(c)) break;
       state_ = State::value;
-      begun_ = Begun::no;
+      address_ = Address::none;
       recent_.clear();
       beginScript();
       quote_ = c == '"' || c == '\'' ? c : '\0';
@@ -145,22 +209,81 @@ void HtmlContext::feedValue(char c) {
     if (c == '>') endTag();
     return;
   }
-  begun_ = Begun::yes;
-  if (!attribute_.starts_with("on")) return;
-  // Quotes of the script may be written as entities.
+  if (!isHandler() && isDecided()) return;
+  if (!recent_.empty()) {
+    if (continuesEntity(recent_, c)) {
+      recent_ += c;
+      return;
+    }
+    feedDecoded(decodeEntity(std::exchange(recent_, {})));
+    if (c == ';') return;
+  }
   if (c == '&') {
-    recent_ = "&";
-    return;
+    recent_ = c;
+  } else {
+    feedDecoded(c);
   }
-  if (recent_.empty()) {
+}
+
+void HtmlContext::feedDecoded(char c) {
+  if (isHandler()) {
     feedScript(c);
-    return;
+  } else {
+    feedAddress(c);
   }
-  recent_ += c;
-  if (c != ';') return;
-  if (recent_ == "&quot;" || recent_ == "&#34;" || recent_ == "&#x22;") feedScript('"');
-  if (recent_ == "&apos;" || recent_ == "&#39;" || recent_ == "&#x27;") feedScript('\'');
-  recent_.clear();
+}
+
+void HtmlContext::feedAddress(char c) {
+  switch (address_) {
+    case Address::none:
+    case Address::maybe:
+      address_ = Address::open;
+      scheme_.clear();
+      [[fallthrough]];
+    case Address::open:
+      if (isDropped(c)) break;
+      scheme_ += lower(c);
+      if (std::find(kScriptSchemes.begin(), kScriptSchemes.end(), scheme_) !=
+          kScriptSchemes.end()) {
+        address_ = Address::script;
+      } else if (std::none_of(kScriptSchemes.begin(), kScriptSchemes.end(),
+                              [this](auto scheme) { return scheme.starts_with(scheme_); })) {
+        address_ = Address::harmless;
+      }
+      break;
+    case Address::data:
+    case Address::mixed:
+      if (c == ':') {
+        address_ = Address::script;
+      } else {
+        address_ = mayBeInScheme(c) || isDropped(c) ? Address::mixed : Address::harmless;
+      }
+      break;
+    case Address::harmless:
+    case Address::script:
+      break;
+  }
+}
+
+void HtmlContext::insertData() {
+  if (address_ == Address::none) address_ = Address::data;
+  if (address_ != Address::data && !isDecided()) address_ = Address::mixed;
+}
+
+void HtmlContext::mayBe(const HtmlContext& before) {
+  const Address other = before.address_;
+  if (address_ == other && (address_ != Address::open || scheme_ == before.scheme_)) return;
+  const auto both = [&](std::initializer_list<Address> among) {
+    return std::count(among.begin(), among.end(), address_) > 0 &&
+           std::count(among.begin(), among.end(), other) > 0;
+  };
+  if (address_ == Address::script || other == Address::script) {
+    address_ = Address::script;
+  } else if (both({Address::none, Address::maybe, Address::harmless})) {
+    address_ = Address::maybe;
+  } else {
+    address_ = both({Address::none, Address::data}) ? Address::data : Address::mixed;
+  }
 }
 
 void HtmlContext::feedComment(char c) {

@@ -33,9 +33,21 @@ class HtmlContext {
   [[nodiscard]] const std::string& tag() const { return tag_; }
   [[nodiscard]] const std::string& attribute() const { return attribute_; }
   [[nodiscard]] bool isQuoted() const { return quote_ != 0; }
-  /// Whether something of the value stands before here.
-  enum class Begun : std::uint8_t { no, maybe, yes };
-  [[nodiscard]] Begun valueHasBegun() const { return begun_; }
+  /// What browsers may make of a value that is an address, by what stands of it before here.
+  enum class Address : std::uint8_t {
+    none,      ///< nothing stands there
+    maybe,     ///< nothing, or the beginning of a harmless one
+    open,      ///< it may still become one that runs as a script
+    data,      ///< data
+    mixed,     ///< data and text, which may be its scheme together
+    harmless,  ///< whatever follows
+    script,    ///< javascript:, vbscript: or data:
+  };
+  [[nodiscard]] Address address() const { return address_; }
+  /// In an entity of a value, where it matters which: in an event handler or before a scheme.
+  [[nodiscard]] bool inEntity() const {
+    return state_ == State::value && !recent_.empty() && (isHandler() || !isDecided());
+  }
   /// In a script or an event handler.
   [[nodiscard]] bool isScript() const;
   [[nodiscard]] bool isStyle() const;
@@ -44,13 +56,11 @@ class HtmlContext {
   /// The tag that is being read has an attribute http-equiv.
   [[nodiscard]] bool hasHttpEquiv() const { return http_equiv_; }
   /// Data stands here.
-  void insertData() { begun_ = Begun::yes; }
+  void insertData();
   /// The attribute that is being read has no value.
   void endAttribute() { state_ = State::in_tag; }
   /// The text since `before` may be left out.
-  void mayBe(const HtmlContext& before) {
-    if (begun_ != before.begun_) begun_ = Begun::maybe;
-  }
+  void mayBe(const HtmlContext& before);
 
   /// "in the value of href", for messages.
   [[nodiscard]] std::string describe() const;
@@ -58,9 +68,15 @@ class HtmlContext {
   friend bool sameContext(const HtmlContext& a, const HtmlContext& b);
 
  private:
+  [[nodiscard]] bool isDecided() const {
+    return address_ == Address::harmless || address_ == Address::script;
+  }
+  [[nodiscard]] bool isHandler() const { return attribute_.starts_with("on"); }
   void endTag();
   void feedTag(char c);
   void feedValue(char c);
+  void feedDecoded(char c);
+  void feedAddress(char c);
   void feedRawText(char c);
   void feedComment(char c);
   void feedScript(char c);
@@ -72,7 +88,8 @@ class HtmlContext {
   std::string attribute_;
   bool attribute_done_ = false;
   char quote_ = 0;
-  Begun begun_ = Begun::no;
+  Address address_ = Address::none;
+  std::string scheme_;  ///< of the address, lower case, while it is open
   bool http_equiv_ = false;
   std::string recent_;  ///< last characters, to find the end of a comment, raw text or entity
 

@@ -21,6 +21,7 @@ constexpr std::array<std::string_view, 10> kHtmlModifiers = {
     "H=attribute", "html_escape_with_arg=pre"};
 constexpr std::array<std::string_view, 4> kUrlModifiers = {
     "U=html", "url_escape_with_arg=html", "I=html", "img_src_url_escape_with_arg=html"};
+constexpr std::array<std::string_view, 2> kQueryModifiers = {"u", "url_query_escape"};
 constexpr std::array<std::string_view, 4> kScriptTextModifiers = {"j", "javascript_escape", "o",
                                                                   "json_escape"};
 constexpr std::array<std::string_view, 2> kScriptModifiers = {"J=number",
@@ -97,7 +98,12 @@ class Checker {
       construct_ = at_;
       refreshes_ = false;
     }
+    using Address = HtmlContext::Address;
+    const bool has_data = html_.address() == Address::data || html_.address() == Address::mixed;
     html_.feed(c);
+    if (has_data && html_.address() == Address::script && contains(kAddresses, html_.attribute()))
+      return fail(at_, "what stands before this would be the scheme of the address in " +
+                           html_.attribute() + ", with data in it or not in every case");
     if (html_.hasHttpEquiv() && refreshes_)
       return fail(at_, "data in a meta element with http-equiv");
     out_.text += c;
@@ -259,14 +265,40 @@ class Checker {
       if (html_.hasHttpEquiv()) return "fills the content of a meta element with http-equiv";
       refreshes_ = true;  // http-equiv may still come
     }
+    const bool is_address = contains(kAddresses, attribute);
+    if (html_.inEntity() && (is_address || attribute.starts_with("on")))
+      return "stands in an entity in " + attribute + "; write & as &amp;";
     if (attribute.starts_with("on")) return scriptProblem(modifiers, true);
     if (html_.isStyle()) return modifierProblem(modifiers, kStyleModifiers);
-    if (!contains(kAddresses, attribute)) return modifierProblem(modifiers, kHtmlModifiers);
-    if (html_.valueHasBegun() == HtmlContext::Begun::yes)
-      return modifierProblem(modifiers, kHtmlModifiers);
-    if (html_.valueHasBegun() == HtmlContext::Begun::maybe)
-      return "may or may not be the beginning of the address in " + attribute +
-             "; put the section around the whole address";
+    if (!is_address) return modifierProblem(modifiers, kHtmlModifiers);
+    return addressProblem(modifiers);
+  }
+
+  /// ctemplate checks the scheme of data before any text of an address, and of no other.
+  std::optional<std::string> addressProblem(const std::vector<std::string_view>& modifiers) const {
+    using Address = HtmlContext::Address;
+    const std::string& tag = html_.tag();
+    const std::string& attribute = html_.attribute();
+    switch (html_.address()) {
+      case Address::harmless:
+        return modifierProblem(modifiers, kHtmlModifiers);
+      case Address::script:
+        return "is in an address that may run as a script, in " + attribute +
+               "; escaping does not help there";
+      case Address::maybe:
+        return "may or may not be the beginning of the address in " + attribute +
+               "; put the section around the whole address";
+      case Address::open:
+      case Address::mixed:
+        // Without its colon, data makes no scheme.
+        if (modifiers.size() == 1 && contains(kQueryModifiers, modifiers.front()))
+          return std::nullopt;
+        return "may complete the scheme of the address in " + attribute +
+               "; put a / or ? before it, or write {{...:u}}";
+      case Address::none:
+      case Address::data:
+        break;
+    }
     if (tag == "script" || tag == "embed" || tag == "object" || tag == "base")
       return "decides what a " + tag + " element loads; begin its " + attribute +
              " with an address of your own";
