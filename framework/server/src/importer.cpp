@@ -261,7 +261,9 @@ class Import {
 
   static void storePage(Edit& edit, const Page& page, ImportReport& counted) {
     const ObjectPtr existing = edit.open(page.path);
-    if (existing && existing->properties.root()["import_hash"].text() == page.hash) {
+    const std::string_view known =
+        existing ? existing->properties.root()["import_hash"].text() : std::string_view();
+    if (known == page.hash) {
       ++counted.unchanged;
       return;
     }
@@ -269,7 +271,8 @@ class Import {
     if (existing) object = *existing;
     object.path = page.path;
     object.name = lastSegment(page.path);
-    if (!existing) object.type = "document";
+    // What was a folder only shows its text from now on.
+    if (!existing || (existing->type == "folder" && known.empty())) object.type = "document";
     object.title = page.title;
     object.body = page.body;
     Tree properties = Tree::of(object.properties.root());

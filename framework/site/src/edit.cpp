@@ -69,9 +69,9 @@ void EditTransaction::update(const Object& object, std::int64_t expected_revisio
   // With the row goes the union of the old tags and the new ones: the row's trigger logs those that
   // it has now, the tags' own triggers what goes and what comes.
   own("UPDATE object SET title = ?2, body = ?3, properties = ?4, manager = ?5, modified = ?6, "
-      "revision = revision + 1 WHERE path = ?1")
-      .execute(object.path, object.title, object.body, propertiesOf(object), object.manager,
-               t_.now);
+      "type = ?7, revision = revision + 1 WHERE path = ?1")
+      .execute(object.path, object.title, object.body, propertiesOf(object), object.manager, t_.now,
+               object.type);
   setTags(object.path, object);
 }
 

@@ -179,6 +179,28 @@ TEST_F(Importer, PageAndFolderOfOneNameAreOneObject) {
   EXPECT_TRUE(open("/handbook/git/add"));
 }
 
+TEST_F(Importer, PageOfAFolderThatIsThereAlreadyIsADocument) {
+  pages_.write("git/add.md", "# Add\n");
+  (void)import();
+  pages_.write("git.md", "# Git\n");
+  EXPECT_EQ(import().changed, 1U);
+  EXPECT_EQ(open("/handbook/git")->type, "document");
+  EXPECT_EQ(open("/handbook/git")->title, "Git");
+}
+
+TEST_F(Importer, ChangedFileKeepsTheTypeOfThePage) {
+  pages_.write("a.md", "# A\n");
+  (void)import();
+  store_->edit([&](Edit& edit) {
+    Object page = *edit.open("/handbook/a");
+    page.type = "folder";
+    edit.update(page, 0);
+  });
+  pages_.write("a.md", "# A two\n");
+  (void)import();
+  EXPECT_EQ(open("/handbook/a")->type, "folder");
+}
+
 TEST_F(Importer, LinksBetweenPagesFollowThem) {
   pages_.write("common/tar.md", "# tar\n");
   pages_.write("linux/a b.md", "# ab\n");

@@ -329,6 +329,20 @@ TEST_F(LedgerScopesTest, LedgerL04_AListInSomeOrderFallsWhenTheOrderMayChange) {
   EXPECT_TRUE(valid(names));
 }
 
+TEST_F(LedgerScopesTest, LedgerL04_AListOfATypeFallsWhenAnObjectBecomesOne) {
+  ChildrenQuery folders;
+  folders.type = "folder";
+  const auto list = readChildren("/a", folders);
+  store_->edit([](Edit& edit) {
+    Object o = *edit.open("/a/b");
+    o.type = "folder";
+    edit.update(o, 0);
+  });
+  EXPECT_FALSE(valid(list));
+  Recorder recorder;
+  EXPECT_EQ(store_->read()->children("/a", folders, recorder).size(), 1U);
+}
+
 TEST_F(LedgerScopesTest, LedgerL04_MoveBumpsOldAndNewPlace) {
   create("/t");
   const auto inside = readObject("/a/b");

@@ -34,8 +34,8 @@ class Edit {
   virtual ObjectPtr open(std::string_view path) = 0;
   /// The parent must exist; the path must not.
   virtual void create(const Object& object) = 0;
-  /// Stores title, body, properties, tags and manager of `object`; `expected_revision` 0 skips the
-  /// check.
+  /// Stores type, title, body, properties, tags and manager of `object`; `expected_revision` 0
+  /// skips the check.
   virtual void update(const Object& object, std::int64_t expected_revision) = 0;
   /// With everything below it.
   virtual void remove(std::string_view path) = 0;
