@@ -8,8 +8,10 @@
 // nothing. Used by one thread; what it returns points into the bytes.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
@@ -46,6 +48,19 @@ enum : unsigned char {
 inline std::uint64_t loadBig(const char* p, unsigned width) noexcept {
   std::uint64_t v = 0;
   for (unsigned i = 0; i < width; ++i) v = v << 8 | static_cast<unsigned char>(p[i]);
+  return v;
+}
+template <class T>
+T loadBig(const char* p) noexcept {
+  static_assert(std::endian::native == std::endian::little);
+  T v;
+  std::memcpy(&v, p, sizeof(v));
+  if constexpr (sizeof(T) == 2)
+    v = static_cast<T>(__builtin_bswap16(static_cast<std::uint16_t>(v)));
+  if constexpr (sizeof(T) == 4)
+    v = static_cast<T>(__builtin_bswap32(static_cast<std::uint32_t>(v)));
+  if constexpr (sizeof(T) == 8)
+    v = static_cast<T>(__builtin_bswap64(static_cast<std::uint64_t>(v)));
   return v;
 }
 }  // namespace msgpack_format
