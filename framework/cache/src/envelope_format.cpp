@@ -10,9 +10,11 @@
 #include <memory>
 #include <msgpack.hpp>
 #include <new>
-#include <optional>
+#include <span>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "codec_reader.h"
 #include "larder/cache/codec.h"
@@ -82,18 +84,41 @@ Millis span(Millis from, Millis until) noexcept {
   return until > from ? until - from : 0;
 }
 
-/// Nothing if there are more than kMaxScopes: they would take many times the memory of their bytes.
-std::optional<std::vector<std::string>> scopesOf(std::string_view lines) {
-  std::vector<std::string> names;
-  if (lines.empty()) return names;
-  while (names.size() < kMaxScopes) {
-    const auto end = lines.find('\n');
-    names.emplace_back(lines.substr(0, end));
-    if (end == std::string_view::npos) return names;
-    lines.remove_prefix(end + 1);
+/// Names on their way into an entry. Each thread keeps the memory for the next one, up to a limit.
+class Names {
+ public:
+  void begin() {
+    if (held_ > kMostHeld) *this = {};
+    count_ = 0;
   }
-  return std::nullopt;
-}
+  void add(std::string_view name) {
+    if (count_ == texts_.size()) texts_.emplace_back();
+    std::string& text = texts_[count_++];
+    const auto before = text.capacity();
+    text.assign(name);
+    held_ += text.capacity() - before;
+  }
+  /// False if there are more than `most`: they would take many times the memory of their bytes.
+  [[nodiscard]] bool addLines(std::string_view lines, std::size_t most) {
+    if (lines.empty()) return true;
+    while (count_ < most) {
+      const auto end = lines.find('\n');
+      add(lines.substr(0, end));
+      if (end == std::string_view::npos) return true;
+      lines.remove_prefix(end + 1);
+    }
+    return false;
+  }
+  [[nodiscard]] std::span<const std::string> all() const noexcept {
+    return std::span(texts_).first(count_);
+  }
+
+ private:
+  static constexpr std::size_t kMostHeld = std::size_t{64} << 10U;
+  std::vector<std::string> texts_;
+  std::size_t count_ = 0;
+  std::size_t held_ = 0;
+};
 
 struct Sink {
   std::string& out;
@@ -259,13 +284,18 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
   const auto cost_us =
       std::min<std::uint64_t>(in.unsignedInteger(), std::numeric_limits<std::uint32_t>::max());
   const bool is_private = in.boolean();
-  const auto scopes = scopesOf(in.text());
-  std::vector<std::string> inputs(std::min(in.array(), kMaxInputs + 1));
-  if (in.failed() || !scopes || inputs.size() > kMaxInputs) return {Reason::damaged, nullptr};
-  for (auto& name : inputs) {
-    name = in.text();
+  thread_local Names scopes;
+  thread_local Names inputs;
+  scopes.begin();
+  inputs.begin();
+  const bool few_scopes = scopes.addLines(in.text(), kMaxScopes);
+  const std::size_t input_count = in.array();
+  if (in.failed() || !few_scopes || input_count > kMaxInputs) return {Reason::damaged, nullptr};
+  for (std::size_t i = 0; i < input_count; ++i) {
+    const auto name = in.text();
     // L15: a result that depends on what the key does not tell is another key's.
     if (!in.failed() && !keyHasInput(key.bytes, name)) return {Reason::other_key, nullptr};
+    inputs.add(name);
   }
   const auto kind = in.unsignedInteger();
   if (in.failed() || kind > 1) return {Reason::damaged, nullptr};
@@ -275,7 +305,7 @@ EnvelopeFormat::Decoded EnvelopeFormat::decode(const Buffer& body, const CacheKe
                           addMillis(created, error)};
   if (lifetime.end() <= now) return {Reason::expired, nullptr};
 
-  auto entry = CacheEntry::make(key, {.scopes = *scopes, .inputs = inputs});
+  auto entry = CacheEntry::make(key, {.scopes = scopes.all(), .inputs = inputs.all()});
   entry->stamp = stamp;
   entry->lifetime = lifetime;
   entry->created_wall = created_wall;

@@ -7,16 +7,6 @@
 
 namespace larder {
 
-Verdict Ledger::judge(const CacheEntry& entry, std::uint64_t limit) noexcept {
-  const auto now = version();
-  if (limit == kNoLimit && entry.validated_at.load(std::memory_order_relaxed) == now)
-    return Verdict::valid;
-  const auto verdict = judge(entry.stamp, entry.scopes(), limit);
-  if (verdict == Verdict::valid && limit == kNoLimit)
-    entry.validated_at.store(now, std::memory_order_relaxed);
-  return verdict;
-}
-
 Verdict Ledger::judge(const Stamp& stamp, std::span<const ScopeId> scopes,
                       std::uint64_t limit) noexcept {
   if (stamp.schema != schema_.load(std::memory_order_acquire) || !eraHolds(stamp))

@@ -1,6 +1,7 @@
 #include "larder/cache/recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "larder/cache/scope.h"
 
@@ -13,6 +14,28 @@ bool makesPrivate(std::string_view name) noexcept {
 }
 
 }  // namespace
+
+bool SeenScopes::insert(ScopeId scope) {
+  if (scope == 0) return !std::exchange(has_zero_, true);
+  if (2 * (count_ + 1) > slots_.size()) grow();
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = scope & mask;
+  for (; slots_[at] != 0; at = (at + 1) & mask) {
+    if (slots_[at] == scope) return false;
+  }
+  slots_[at] = scope;
+  ++count_;
+  return true;
+}
+
+void SeenScopes::grow() {
+  const auto old =
+      std::exchange(slots_, std::vector<ScopeId>(std::max<std::size_t>(2 * slots_.size(), 32)));
+  count_ = 0;
+  for (const auto scope : old) {
+    if (scope != 0) insert(scope);
+  }
+}
 
 void Recorder::input(std::string_view name) {
   // Neither can be part of a key: time passes, and a random value never comes back.
@@ -31,7 +54,7 @@ void Recorder::input(std::string_view name) {
 }
 
 void Recorder::scope(std::string_view name) {
-  if (seen_.insert(scopeId(name)).second) scopes_.emplace_back(name);
+  if (seen_.insert(scopeId(name))) scopes_.emplace_back(name);
 }
 
 void Recorder::refuse(std::string_view reason) {
@@ -59,7 +82,7 @@ void Recorder::merge(const CacheEntry& child, Millis remaining) {
   for (const auto& name : child.inputs()) {
     if (!name.starts_with("arg:")) input(name);
   }
-  for (const auto& name : child.scopeNames()) scope(name);
+  scopes(child.scopes(), child.scopeNames());
   limitByPart(remaining);
   private_ |= child.is_private;
 }

@@ -93,7 +93,7 @@ Value PageCall::renderJson(CallContext& context, Recorder& recorder) {
 }
 
 Value PageCall::render(CallContext& context, Recorder& recorder) {
-  for (const auto& scope : route_->scope_names) recorder.scope(scope);
+  recorder.scopes(route_->scopes, route_->scope_names);
   Value value = form_ == Form::json ? renderJson(context, recorder) : renderView(context, recorder);
   const auto made = value.page();
   if (!made || !made->head.empty() || !site_.options().finish) return value;

@@ -19,7 +19,7 @@ RequestContext::RequestContext(Site& site, RequestState& state, const Route& rou
       recorder_(recorder) {}
 
 ReadSnapshot& RequestContext::snapshot() {
-  return dynamic_cast<ReadSnapshot&>(context_.snapshot());
+  return static_cast<ReadSnapshot&>(context_.snapshot());  // the store opened it
 }
 
 void RequestContext::checkTime() const {
@@ -210,7 +210,7 @@ Value RequestContext::callRoute(std::string_view path, std::string_view view, Do
     throw std::runtime_error("there is no view '" + std::string(view) + "' of " +
                              std::string(path));
   }
-  for (const auto& scope : route->scope_names) recorder_.scope(scope);
+  recorder_.scopes(route->scopes, route->scope_names);
   if (!route->view->permission.empty() && !hasRole(route->view->permission)) {
     throw HttpError{
         403, "the view '" + std::string(view) + "' needs the role " + route->view->permission};

@@ -201,13 +201,9 @@ Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {
   if (!route || route->config->number != config_number_.load(std::memory_order_acquire)) {
     return nullptr;
   }
-  auto& ledger = engine_.ledger();
-  const auto version = ledger.version();
-  if (route->validated_at.load(std::memory_order_relaxed) != version) {
-    if (ledger.judge(route->stamp, route->scopes) != Verdict::valid) return nullptr;
-    route->validated_at.store(version, std::memory_order_relaxed);
-  }
-  return route;
+  const auto verdict =
+      engine_.ledger().judge(route->stamp, route->scopes, Ledger::kNoLimit, route->validated_at);
+  return verdict == Verdict::valid ? route : nullptr;
 }
 
 Site::RoutePtr Site::nestedRoute(std::string_view path, std::string_view view,
@@ -217,8 +213,8 @@ Site::RoutePtr Site::nestedRoute(std::string_view path, std::string_view view,
   if (auto route = routes_->find(full);
       route && route->config->number == config_number_.load(std::memory_order_acquire) &&
       route->stamp.schema == snapshot.stamp().schema &&
-      engine_.ledger().judge(route->stamp, route->scopes, snapshot.stamp().as_of) ==
-          Verdict::valid) {
+      engine_.ledger().judge(route->stamp, route->scopes, snapshot.stamp().as_of,
+                             route->validated_at) == Verdict::valid) {
     return route;
   }
   auto route = resolve(path, view, "GET", snapshot);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <unordered_map>
 
@@ -146,6 +147,38 @@ TEST(Recorder, AChildsArgumentsAreNoInputsOfItsParent) {
   Recorder parent;
   parent.merge(child);
   EXPECT_EQ(parent.inputs(), std::vector<std::string>{"param:q"});
+}
+
+TEST(Recorder, LedgerL04_WhatAPageIsMadeOfAddsWhatItReadAndNothingTwice) {
+  Recorder recorder;
+  std::vector<std::string> expected;
+  for (int page = 0; page < 40; ++page) {
+    std::vector<std::string> scopes = {"site:"};
+    for (int i = 0; i < 5; ++i) scopes.push_back("obj:/" + std::to_string(3 * page + i));
+    const auto part = CacheEntry::make({"key", {}, 0}, {.scopes = scopes});
+    recorder.merge(*part, kForever);
+    for (const auto& name : scopes) {
+      if (std::ranges::find(expected, name) == expected.end()) expected.push_back(name);
+    }
+  }
+  EXPECT_EQ(recorder.scopes(), expected);
+}
+
+TEST(Ledger, LedgerL07_ThatAnEntryIsValidNowIsNoAnswerForAnEarlierSnapshot) {
+  MemoryLedger ledger(100);
+  const Change change{"obj:/a"};
+  const auto seq = ledger.append({&change, 1});
+  ASSERT_TRUE(seq);
+  const std::vector<std::string> scopes = {change.scope};
+  const auto entry = CacheEntry::make({"key", {}, 0}, {.scopes = scopes});
+  entry->stamp = ledger.known();
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(ledger.judge(*entry), Verdict::valid);
+    EXPECT_EQ(ledger.judge(*entry, *seq), Verdict::valid);
+    EXPECT_EQ(ledger.judge(*entry, *seq - 1), Verdict::changed);
+  }
+  ASSERT_TRUE(ledger.append({&change, 1}));
+  EXPECT_EQ(ledger.judge(*entry), Verdict::changed);
 }
 
 TEST(LearnedInputs, LedgerL18_PastThirtyTwoNamesTheKindIsReadAsAWhole) {

@@ -67,9 +67,23 @@ class Ledger {
 
   /// With a `limit`, also requires that the scopes did not change after the limit: a child of a
   /// parent whose snapshot is at `limit` (L7).
-  [[nodiscard]] Verdict judge(const CacheEntry& entry, std::uint64_t limit = kNoLimit) noexcept;
+  [[nodiscard]] Verdict judge(const CacheEntry& entry, std::uint64_t limit = kNoLimit) noexcept {
+    return judge(entry.stamp, entry.scopes(), limit, entry.validated_at);
+  }
   [[nodiscard]] Verdict judge(const Stamp& stamp, std::span<const ScopeId> scopes,
                               std::uint64_t limit = kNoLimit) noexcept;
+  /// The same for what remembers in `validated_at` at which version() it was found valid.
+  [[nodiscard]] Verdict judge(const Stamp& stamp, std::span<const ScopeId> scopes,
+                              std::uint64_t limit,
+                              std::atomic<std::uint64_t>& validated_at) noexcept {
+    const auto now = version();
+    // One that is not before `as_of` asks for nothing that `as_of` does not.
+    const bool limits = limit < stamp.as_of;
+    if (!limits && validated_at.load(std::memory_order_relaxed) == now) return Verdict::valid;
+    const auto verdict = judge(stamp, scopes, limit);
+    if (verdict == Verdict::valid && !limits) validated_at.store(now, std::memory_order_relaxed);
+    return verdict;
+  }
   /// The first of the scopes that changed after `as_of`, by index; scopes.size() if none.
   [[nodiscard]] std::size_t firstChanged(std::uint64_t as_of,
                                          std::span<const ScopeId> scopes) const noexcept;

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
 
 #include "larder/clock.h"
@@ -30,12 +30,34 @@ class ScopeSink {
   virtual void refuse(std::string_view reason) = 0;
 };
 
+/// A set of scopes. They are hashes already, so that it needs no other.
+class SeenScopes {
+ public:
+  /// False: it was there.
+  bool insert(ScopeId scope);
+
+ private:
+  void grow();
+  std::vector<ScopeId> slots_;  ///< a power of two of them, 0 for a free one
+  std::size_t count_ = 0;
+  bool has_zero_ = false;
+};
+
 class Recorder final : public ScopeSink {
  public:
   /// `name` in the notation of interfaces.md: "param:x", "params", "header:x" (lower case),
   /// "cookie:x", "host", "user", "roles", "session:x", "arg:0", "now", "random".
   void input(std::string_view name) override;
   void scope(std::string_view name) override;
+  /// Several with their ids, in the same order.
+  template <class Names>
+  void scopes(std::span<const ScopeId> ids, const Names& names) {
+    auto name = names.begin();
+    for (const auto id : ids) {
+      if (seen_.insert(id)) scopes_.emplace_back(*name);
+      ++name;
+    }
+  }
   void refuse(std::string_view reason) override;
   void object(std::string_view path) override;
   /// Fresh no longer than `limit` ms (below 0: not at all), and no longer than until the wall clock
@@ -72,7 +94,7 @@ class Recorder final : public ScopeSink {
  private:
   std::vector<std::string> inputs_;
   std::vector<std::string> scopes_;
-  std::unordered_set<std::uint64_t> seen_;
+  SeenScopes seen_;
   Millis max_age_ = kForever;
   Millis until_ = kForever;
   Millis parts_age_ = kForever;
