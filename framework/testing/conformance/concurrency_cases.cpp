@@ -1,5 +1,6 @@
 // Many threads on one cache: whatever is found under a key was once put under it, as a whole.
 #include <atomic>
+#include <barrier>
 #include <charconv>
 #include <random>
 #include <thread>
@@ -110,6 +111,34 @@ TEST_P(ConformanceThreads, AReferenceMayBeSharedWithAnotherThread) {
   std::thread reading(
       [&expected, shared = std::move(shared)] { EXPECT_TRUE(sameEntry(*expected, *shared)); });
   reading.join();
+}
+
+TEST_P(ConformanceThreads, WhatOneThreadChangesTheOtherSees) {
+  const auto putText = [&](std::string_view text) { put("key", textValue(text)); };
+  std::atomic<bool> cleared{true};
+  const std::vector<std::pair<std::function<void()>, std::string>> steps = {
+      {[&] { putText("one"); }, "one"},
+      {[&] { putText("two"); }, "two"},
+      {[&] { cache->erase(keyOf("key"), world.soon()); }, ""},
+      {[&] { putText("three"); }, "three"},
+      {[&] { cleared = cache->clear(world.soon()).ok; }, ""}};
+  // Each change is made by one of the threads in turn, and looked at by both.
+  std::barrier together(2);
+  runOnThreads(2, [&](int thread) {
+    for (std::size_t i = 0; i < 2 * steps.size(); ++i) {
+      const auto& [change, text] = steps[i % steps.size()];
+      if (static_cast<int>(i % 2) == thread) change();
+      together.arrive_and_wait();
+      const Lookup lookup = get("key");
+      if (!text.empty()) {
+        const bool found = lookup.status == Status::hit;
+        EXPECT_EQ(found ? lookup.entry->value.document().root().text() : "a miss", text) << i;
+      } else if (cleared) {
+        EXPECT_TRUE(isMiss(lookup)) << i;
+      }
+      together.arrive_and_wait();
+    }
+  });
 }
 
 TEST_P(ConformanceThreads, ThreadsThatComeAndGoLeaveTheCacheWorking) {

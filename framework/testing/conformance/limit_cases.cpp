@@ -47,13 +47,28 @@ class ConformanceEviction : public CacheCase {
   static constexpr std::size_t kPage = 8192;
   static constexpr std::size_t kPages = 512;
 
-  void fill() {
+  static std::string fillKey(std::size_t i) { return "fill " + std::to_string(i); }
+  void fill(std::size_t page_size = kPage) {
+    for (std::size_t i = 0; i < kPages; ++i) offer(fillKey(i), noisePage(page_size, i));
+  }
+  /// A cache may refuse to admit an entry while it is full.
+  void offer(std::string_view key, Page page) {
+    small->put(keyOf(key), EntryPtr(makeEntry(keyOf(key), std::move(page), world.clock())),
+               world.soon());
+  }
+  /// After fill(): some pages are found, as they were put, and not all.
+  void expectAFullCache() {
+    std::size_t hits = 0;
     for (std::size_t i = 0; i < kPages; ++i) {
-      const std::string key = "fill " + std::to_string(i);
-      // A cache may refuse to admit an entry while it is full.
-      small->put(keyOf(key), EntryPtr(makeEntry(keyOf(key), noisePage(kPage, i), world.clock())),
-                 world.soon());
+      const std::string key = fillKey(i);
+      const Lookup lookup = get(*small, key);
+      if (lookup.status != Status::hit) continue;
+      ++hits;
+      EXPECT_EQ(lookup.entry->key(), key);
+      EXPECT_EQ(lookup.entry->value.page()->body, noisePage(kPage, i).body) << key;
     }
+    EXPECT_GT(hits, 0u) << "it holds something";
+    EXPECT_LT(hits, kPages) << "it does not hold four times its size";
   }
   std::shared_ptr<Cache> small{world.smallCache()};
 };
@@ -61,17 +76,26 @@ LARDER_OPTIONAL_SUITE(ConformanceEviction, variantsIf(currentSubject()->canBeSma
 
 TEST_P(ConformanceEviction, AFullCacheMakesRoom) {
   fill();
-  std::size_t hits = 0;
+  expectAFullCache();
+}
+
+TEST_P(ConformanceEviction, EntriesReplacedByLargerOnesFillItToo) {
+  fill(16);
+  fill();
+  expectAFullCache();
+}
+
+TEST_P(ConformanceEviction, ReplacedEntriesTakeNoRoom) {
+  constexpr std::size_t kBeside = 32;
+  const auto besideKey = [](std::size_t i) { return "beside " + std::to_string(i); };
+  for (std::size_t i = 0; i < kBeside; ++i) put(*small, besideKey(i), textValue("x"));
   for (std::size_t i = 0; i < kPages; ++i) {
-    const std::string key = "fill " + std::to_string(i);
-    const Lookup lookup = get(*small, key);
-    if (lookup.status != Status::hit) continue;
-    ++hits;
-    EXPECT_EQ(lookup.entry->key(), key);
-    EXPECT_EQ(lookup.entry->value.page()->body, noisePage(kPage, i).body) << key;
+    offer("key", noisePage(kPage, i));
+    offer("key", noisePage(16, i));
   }
-  EXPECT_GT(hits, 0u) << "it holds something";
-  EXPECT_LT(hits, kPages) << "it does not hold four times its size";
+  std::size_t hits = 0;
+  for (std::size_t i = 0; i < kBeside; ++i) hits += isHit(get(*small, besideKey(i))) ? 1U : 0U;
+  EXPECT_GT(hits, kBeside / 2) << "what one key had before displaces no other keys";
 }
 
 TEST_P(ConformanceEviction, Semantics17_WhatSomebodyHoldsSurvivesEviction) {

@@ -186,7 +186,10 @@ constexpr Fault kCacheFaults[] = {
     {"test_cache", "unhealthy", "ConformanceCache.IsHealthy"},
     {"test_cache", "loses_puts", "ConformanceCache.HoldsManyKeys"},
     {"test_cache", "mixes_threads", "ConformanceThreads.NoThread"},
-    {"test_cache", "no_replace", "ConformanceCache.PutReplaces"}};
+    {"test_cache", "no_replace", "ConformanceCache.PutReplaces"},
+    {"test_cache", "replaces_for_free", "ConformanceEviction.EntriesReplacedByLarger"},
+    {"test_cache", "replaces_twice", "ConformanceEviction.ReplacedEntriesTakeNoRoom"},
+    {"test_cache", "keeps_by_thread", "ConformanceThreads.WhatOneThreadChanges"}};
 constexpr Fault kStoreFaults[] = {
     {"test_store", "keeps_refused", "ConformanceBytes.Semantics15"},
     {"test_store", "takes_large", "ConformanceBytes.Semantics15"},

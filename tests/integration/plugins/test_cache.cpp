@@ -41,6 +41,9 @@ constexpr const char* kFaults[] = {"",
                                    "unhealthy",
                                    "loses_puts",
                                    "no_replace",
+                                   "replaces_for_free",
+                                   "replaces_twice",
+                                   "keeps_by_thread",
                                    "mixes_threads"};
 
 struct Order {
@@ -69,7 +72,13 @@ class TestCache final : public Cache {
 
   Lookup get(const CacheKey& key, Deadline) noexcept override {
     const std::lock_guard lock(mutex_);
+    static thread_local Entries seen;
     const auto it = entries_.find(key.digest);
+    if (is("keeps_by_thread")) {
+      if (it != entries_.end()) seen.emplace(*it);
+      const auto known = seen.find(key.digest);
+      if (known != seen.end()) return {Status::hit, EntryRef(known->second), Reason::none};
+    }
     if (it == entries_.end()) return {};
     if (it->second->key() != key.bytes && !is("other_key"))
       return {Status::miss, {}, Reason::other_key};
@@ -97,11 +106,15 @@ class TestCache final : public Cache {
     if (is("loses_puts") && (key.digest.low & 1) != 0) return {true, Reason::none};
     if (is("no_replace") && entries_.contains(key.digest)) return {true, Reason::none};
     if (is("loses_type")) entry = withoutType(*entry);
+    const std::size_t before = size_;
+    const bool replaces = entries_.contains(key.digest);
     drop(key.digest);
     size_ += entry->weight();
+    if (replaces && is("replaces_for_free")) size_ = before;
+    if (replaces && is("replaces_twice")) size_ = before + entry->weight();
     entries_.emplace(key.digest, std::move(entry));
     order_.push_back(key.digest);
-    while (size_ > limit_ && !is("ignores_limit")) {
+    while (size_ > limit_ && !order_.empty() && !is("ignores_limit")) {
       drop(order_.front());
       order_.pop_front();
     }
