@@ -232,7 +232,7 @@ void LuaMachine::chargeMemory(lua_State* lua, std::size_t bytes) {
 
 std::uint32_t LuaMachine::keep(lua_State* lua, Document document, std::size_t bytes) {
   // Three blocks of the heap, and the list of documents may have just grown to twice its size.
-  constexpr std::size_t kBlocks = 3 * 32;
+  constexpr std::size_t kBlocks = 3UL * 32;
   chargeMemory(lua, bytes + kBlocks + 2 * sizeof(Document));
   documents_.push_back(std::move(document));
   return static_cast<std::uint32_t>(documents_.size() - 1);
