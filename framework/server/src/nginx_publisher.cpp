@@ -27,6 +27,8 @@ constexpr Millis kMostPause = 400;
 /// Between two deletes of what may still arrive.
 constexpr Millis kAgain = 400;
 constexpr Millis kAll = 10'000;
+/// After which others do the owner's work: with a look at the ledger, a part of that second.
+constexpr Millis kOwnerPatience = 500;
 /// Seconds past their expiry that notes are kept: the server's clock may be read late.
 constexpr std::int64_t kMargin = 3;
 constexpr std::size_t kMostQueued = 2'000;
@@ -221,7 +223,7 @@ Millis NginxPublisher::step() noexcept try {
     return std::max<Millis>(connect_at_ - now, 1);
   }
   if (!owner_) owner_ = std::make_unique<Owner>(lent_.data);
-  if (owner_->hold()) withdraw();
+  if (owner_->hold() || ownerIsLate(now)) withdraw();
   if (!batch.empty()) publish(std::move(batch));
   return link_.connected() ? kPoll : kFirstPause;
 } catch (const std::exception& e) {
@@ -236,6 +238,22 @@ bool NginxPublisher::holds(const Stamp& stamp, std::span<const ScopeId> scopes,
   // Another process may have seen a commit that this one has not.
   if (stamp.as_of > ledger.known().as_of && !ledger.observe()) return false;
   return ledger.judge(stamp, scopes) == Verdict::valid;
+}
+
+bool NginxPublisher::ownerIsLate(Millis now) {
+  if (now < help_until_) return true;
+  if (!lent_.ledger.observe()) return false;
+  const auto head = lent_.ledger.known().as_of;
+  if (head == worked_off_) return false;
+  worked_off_ = storedCursor().value_or(0);
+  if (worked_off_ >= awaited_) {
+    awaited_ = head;
+    awaited_since_ = now;
+    return false;
+  }
+  if (now - awaited_since_ < kOwnerPatience) return false;
+  help_until_ = now + kAll;
+  return true;
 }
 
 // Rows that are not settled are judged again with the others: their sets may arrive at any time.
@@ -353,12 +371,18 @@ void NginxPublisher::conclude(std::span<const Offered> sent,
   lent_.state.settlePublished(settled);
 }
 
-std::uint64_t NginxPublisher::outbox() const {
+std::optional<std::uint64_t> NginxPublisher::storedCursor() const {
   const auto text = lent_.state.get(kSpace, kCursor);
+  if (!text) return std::nullopt;
   std::uint64_t cursor = 0;
-  if (text) std::from_chars(text->data(), text->data() + text->size(), cursor);
+  std::from_chars(text->data(), text->data() + text->size(), cursor);
+  return cursor;
+}
+
+std::uint64_t NginxPublisher::outbox() const {
   const auto head = lent_.ledger.known().as_of;
-  return text && head > cursor ? head - cursor : 0;
+  const auto cursor = storedCursor().value_or(head);
+  return head > cursor ? head - cursor : 0;
 }
 
 }  // namespace larder::server

@@ -3,7 +3,8 @@
 //
 // Validity stays the ledger's. What is published is noted in the state first, with stamp and scopes
 // (L23). Afterwards it is judged like any entry: by who published it, once the server has answered,
-// and by one of the site's processes, the owner, after every change of the ledger, whoever made it.
+// and by one of the site's processes, the owner, after every change of the ledger, whoever made it;
+// by the others, too, while the owner is too late with a change (it may hang).
 // What is not valid any more is deleted, and its note goes only when that delete was answered. A
 // set without an answer may still arrive: its note stays unsettled, nothing else is published under
 // that key, and once it is invalid its key is deleted again and again until what may arrive has
@@ -119,6 +120,8 @@ class NginxPublisher final : public site::PagePublisher {
   void report(const std::string& problem) noexcept;
   void run();
 
+  [[nodiscard]] std::optional<std::uint64_t> storedCursor() const;
+  [[nodiscard]] bool ownerIsLate(Millis now);
   void withdraw();
   [[nodiscard]] bool withdrawFrom(std::span<const site::PublishedPage> pages);
   [[nodiscard]] bool holds(const Stamp& stamp, std::span<const ScopeId> scopes,
@@ -152,6 +155,12 @@ class NginxPublisher final : public site::PagePublisher {
   std::int64_t judged_id_ = 0;
   Millis judge_all_at_ = 0;
   std::optional<std::uint64_t> cursor_;
+  /// Of a process that is not the owner: what that has worked off, the change that it is to have
+  /// worked off next, since when, and until when its work is done here, too.
+  std::uint64_t worked_off_ = 0;
+  std::uint64_t awaited_ = 0;
+  Millis awaited_since_ = 0;
+  Millis help_until_ = 0;
 };
 
 }  // namespace larder::server

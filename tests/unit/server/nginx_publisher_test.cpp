@@ -292,6 +292,29 @@ TEST_F(NginxPublisherTest, LedgerL23_WhatAnotherProcessPublishedIsJudgedByItsSco
   EXPECT_FALSE(holds("/a"));
 }
 
+TEST_F(NginxPublisherTest, Semantics35_WhatAHungOwnerLeavesAnotherProcessDeletes) {
+  for (const char* path : {"/a", "/b"}) offer(path);
+  publisher_->step();
+  const auto owner = std::move(publisher_);  // holds the lock and does nothing any more
+  restart();
+  publisher_->step();
+  change("/a");
+  publisher_->step();
+  EXPECT_TRUE(holds("/a")) << "the owner's work, in time";
+  clock_.advance(500);
+  publisher_->step();
+  EXPECT_FALSE(holds("/a"));
+  EXPECT_TRUE(holds("/b"));
+  change("/b");
+  publisher_->step();
+  EXPECT_FALSE(holds("/b")) << "it does not wait for each change anew";
+  clock_.advance(20'000);
+  owner->step();  // goes on
+  change("/a");
+  owner->step();
+  EXPECT_EQ(publisher_->outbox(), 0U);
+}
+
 TEST_F(NginxPublisherTest, PagesOfAnotherRevisionAreWithdrawn) {
   offer("/a");
   publisher_->step();
