@@ -1,5 +1,8 @@
 #include "state_database.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <system_error>
 
 namespace larder::site {
@@ -55,6 +58,23 @@ CREATE TABLE IF NOT EXISTS published(
 CREATE INDEX IF NOT EXISTS published_by_key ON published(key);
 CREATE INDEX IF NOT EXISTS published_by_expiry ON published(expires);
 )sql";
+
+/// Password hashes, sessions and keys are for the server's user alone; the files beside a database
+/// get its mode from SQLite. One that is open to all was made by another program, or an older
+/// version.
+void keepFromOthers(const std::filesystem::path& file) {
+  // With O_EXCL: closing a database that is open elsewhere in the process ends its locks.
+  const int made = ::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (made >= 0) ::close(made);
+  using std::filesystem::perms;
+  for (const char* beside : {"", "-wal", "-shm"}) {
+    const std::filesystem::path each = file.string() + beside;
+    std::error_code ignored;  // of a file that is not there, or not this user's
+    const auto mode = std::filesystem::status(each, ignored).permissions();
+    if (!ignored && mode != perms::unknown && (mode & perms::others_all) != perms::none)
+      std::filesystem::permissions(each, mode & perms::owner_all, ignored);
+  }
+}
 
 void prepareFile(sqlite::Connection& connection, const std::filesystem::path& file) {
   const auto application = connection.integer("PRAGMA application_id");
@@ -131,6 +151,7 @@ void StateDatabase::followFile() {
   // The old one first: SQLite's locks are the process's, and the files beside the database may be
   // the same.
   opened_.reset();
+  keepFromOthers(file_);
   sqlite::ConnectionOptions options;
   options.file = file_;
   options.busy_timeout = options_.writer_wait;

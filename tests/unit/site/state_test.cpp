@@ -54,6 +54,28 @@ class StateTest : public ::testing::Test {
   std::unique_ptr<State> state_;
 };
 
+TEST_F(StateTest, FaultA40_ItsFilesAreForTheServersUserAlone) {
+  const std::string file = dir_.file("var/state.db");
+  state_.reset();
+  for (const char* beside : {"", "-wal", "-shm"}) std::filesystem::remove(file + beside);
+  const auto mask = ::umask(022);
+  const auto areClosed = [&] {
+    open();
+    const auto id = addAnna();
+    for (const char* beside : {"", "-wal", "-shm"}) {
+      struct stat status {};
+      ASSERT_EQ(::stat((file + beside).c_str(), &status), 0) << beside;
+      EXPECT_EQ(status.st_mode & 0777, 0600) << beside;
+    }
+    state_->removeUser(id);
+  };
+  areClosed();
+  // As an older version made them.
+  for (const char* beside : {"", "-wal", "-shm"}) ::chmod((file + beside).c_str(), 0644);
+  areClosed();
+  ::umask(mask);
+}
+
 TEST_F(StateTest, AUserLogsInWithTheRightPasswordOnly) {
   const auto id = addAnna();
   const auto result = state_->logIn("anna", "correct horse", "192.0.2.1");
