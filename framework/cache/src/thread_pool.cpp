@@ -98,20 +98,20 @@ class ThreadPool::State {
   }
 
   void stop() noexcept {
-    // What tasks own is destroyed outside of the lock.
-    std::deque<Task> tasks;
-    std::vector<Timer> timers;
+    drop();
     std::vector<std::thread> threads;
     {
       const std::lock_guard lock(mutex_);
-      stopping_ = true;
-      tasks.swap(tasks_);
-      timers.swap(timers_);
       threads.swap(threads_);
     }
-    work_came_.notify_all();
-    timer_came_.notify_all();
     for (auto& thread : threads) thread.join();
+  }
+
+  bool drain(Millis patience) noexcept {
+    drop();
+    std::unique_lock lock(mutex_);
+    return ended_.wait_for(lock, std::chrono::milliseconds(patience),
+                           [this] { return running_ == 0; });
   }
 
   [[nodiscard]] std::size_t queued() const {
@@ -122,6 +122,20 @@ class ThreadPool::State {
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
 
  private:
+  void drop() noexcept {
+    // What tasks own is destroyed outside of the lock.
+    std::deque<Task> tasks;
+    std::vector<Timer> timers;
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+      tasks.swap(tasks_);
+      timers.swap(timers_);
+    }
+    work_came_.notify_all();
+    timer_came_.notify_all();
+  }
+
   void start(void (State::*loop)()) {
     threads_.emplace_back(loop, this);
     pthread_setname_np(threads_.back().native_handle(), options_.name.substr(0, 15).c_str());
@@ -134,10 +148,12 @@ class ThreadPool::State {
       if (stopping_) return;
       Task task = std::move(tasks_.front());
       tasks_.pop_front();
+      ++running_;
       lock.unlock();
       task();
       task = nullptr;
       lock.lock();
+      if (--running_ == 0 && stopping_) ended_.notify_all();
     }
   }
 
@@ -162,10 +178,12 @@ class ThreadPool::State {
   mutable std::mutex mutex_;
   std::condition_variable work_came_;
   std::condition_variable timer_came_;
+  std::condition_variable ended_;
   std::deque<Task> tasks_;
   std::vector<Timer> timers_;
   std::vector<std::thread> threads_;
   std::uint64_t next_order_ = 0;
+  std::size_t running_ = 0;
   bool stopping_ = false;
 };
 
@@ -198,6 +216,10 @@ std::unique_ptr<Event> ThreadPool::makeEvent() {
 
 void ThreadPool::stop() noexcept {
   state_->stop();
+}
+
+bool ThreadPool::drain(Millis patience) noexcept {
+  return state_->drain(patience);
 }
 
 std::size_t ThreadPool::queued() const noexcept {

@@ -34,6 +34,8 @@ using nlohmann::json;
 using LogFunction = std::function<void(LogLevel, std::string_view)>;
 
 constexpr Millis kTick = 1'000;
+/// At the end, for refreshes that run: nobody waits for what they make.
+constexpr Millis kBackgroundPatience = 200;
 /// Recent hits are those of the last five to ten minutes.
 constexpr std::uint64_t kRecentTicks = 300;
 
@@ -174,7 +176,7 @@ class Application::Impl final : public ManagementBackend {
     const bool drained = server_->drain(patience);
     saving.join();
     if (access_log_) access_log_->close();
-    return drained;
+    return drained && executor_.drain(kBackgroundPatience);
   }
   [[nodiscard]] std::uint16_t port() const noexcept { return server_->port(); }
 

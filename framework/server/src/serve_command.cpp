@@ -140,7 +140,9 @@ class ServeApplication final : public Poco::Util::ServerApplication {
         break;
     }
     const bool drained = (*app)->drain(config_.drain_timeout);
-    log_.write(LogLevel::info, drained ? "ended" : "ended; some requests were cut off");
+    log_.write(
+        LogLevel::info,
+        drained ? "ended" : "ended; some requests were cut off, or refreshes in the background");
     // A view that runs for nobody can neither be ended from outside nor be waited for. What was
     // committed is safe, as it is from a power failure.
     if (!drained) std::_Exit(0);

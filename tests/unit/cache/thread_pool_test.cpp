@@ -49,6 +49,18 @@ TEST_F(ThreadPoolTest, RunsPostedTasks) {
   EXPECT_TRUE(done->wait(patience()));
 }
 
+TEST_F(ThreadPoolTest, FaultA13_ADrainDropsWhatWaitsAndLeavesWhatDoesNotEnd) {
+  ThreadPool pool(clock, {.threads = 1});
+  const Blocker blocker = block(pool);
+  std::atomic<int> ran{0};
+  ASSERT_TRUE(pool.post([&] { ++ran; }));
+  EXPECT_FALSE(pool.drain(1));
+  EXPECT_FALSE(pool.post([] {}));
+  blocker.left->set();
+  EXPECT_TRUE(pool.drain(kPatience));
+  EXPECT_EQ(ran, 0);
+}
+
 TEST_F(ThreadPoolTest, RefusesWhenTheQueueIsFull) {
   ThreadPool pool(clock, {.threads = 1, .queue = 2});
   const Blocker blocker = block(pool);

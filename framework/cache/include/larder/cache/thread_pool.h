@@ -46,6 +46,8 @@ class ThreadPool final : public Executor {
   /// Refuses new tasks, drops those that wait, returns when the running ones have ended. Not from a
   /// task of this pool.
   void stop() noexcept;
+  /// The same, but that it waits no longer than `patience` ms; false when tasks still run then.
+  bool drain(Millis patience) noexcept;
   /// Tasks that wait for a thread.
   [[nodiscard]] std::size_t queued() const noexcept;
 

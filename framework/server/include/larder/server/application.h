@@ -49,7 +49,8 @@ class Application {
   /// restart is logged.
   Result<> reload(Config config);
   /// Lets requests finish, at most `patience` ms, and writes what managers keep for the next start;
-  /// true when all did. Else views may still run, and the end of this object waits for them.
+  /// true when all did and nothing runs in the background. Else views may still run, and the end of
+  /// this object waits for them.
   bool drain(Millis patience);
 
   [[nodiscard]] std::uint16_t port() const noexcept;
