@@ -89,10 +89,7 @@ class Check {
     for (const SettingSpec& spec : managerSchema(**plugin)) {
       auto given = manager.plugin.find(spec.name);
       if (given == manager.plugin.end() && spec.alias) given = manager.plugin.find(spec.alias);
-      // What nobody needs to see is not shown.
-      const std::string_view name = spec.name;
-      const bool secret = (name == "secret" || name == "password") && !settings->text(name).empty();
-      table.row({spec.name, secret ? "(set)" : showSetting(spec, *settings),
+      table.row({spec.name, shownValue(spec.name, showSetting(spec, *settings)),
                  given == manager.plugin.end() ? "default" : given->second.origin});
     }
   }

@@ -393,6 +393,12 @@ Result<std::string> writtenValue(const std::string& file, std::span<const Overri
   return values;
 }
 
+std::string shownValue(std::string_view name, std::string value) {
+  name = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+  const bool has_one = value != "(default)" && value != "\"\"" && !value.empty();
+  return has_one && (name == "secret" || name == "password") ? "(set)" : value;
+}
+
 std::string showSetting(const SettingSpec& spec, const Settings& settings) {
   switch (spec.type) {
     case SettingType::boolean:

@@ -66,8 +66,8 @@ int configDiffCommand(const CommandLine& line) {
     TextTable table({"SETTING", "FILE", "RUNNING", "BY", "SINCE (UTC)"});
     for (const auto& changed : state.settings()) {
       const auto written = writtenValue(config.file, line.overrides, changed.key);
-      table.row({changed.key, written ? *written : "(no such table)", changed.value, changed.by,
-                 timeOf(changed.at)});
+      table.row({changed.key, written ? shownValue(changed.key, *written) : "(no such table)",
+                 shownValue(changed.key, changed.value), changed.by, timeOf(changed.at)});
     }
     if (table.empty())
       std::cout << "nothing was changed while running" << std::endl;
@@ -93,8 +93,9 @@ int configSetCommand(const CommandLine& line) {
     const auto fit = checkManagers(now ? now->managers : config.managers, *checked);
     if (!fit) return cannotStart(fit.error().message);
     state.setSetting(key, value, whoAsks());
-    std::cout << key << " = " << value
-              << " (the file: " << *writtenValue(config.file, line.overrides, key) << "); ";
+    std::cout << key << " = " << shownValue(key, value)
+              << " (the file: " << shownValue(key, *writtenValue(config.file, line.overrides, key))
+              << "); ";
     sayWhen(key);
     return 0;
   });

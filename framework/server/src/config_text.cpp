@@ -148,8 +148,9 @@ std::vector<RawTable*> named(std::vector<RawTable>& tables, std::string_view id_
 }
 
 void applyOverride(const Override& given, Reader& reader, RawConfig& raw, Problems& problems) {
-  const std::string origin =
-      given.origin.empty() ? "-D " + given.key + '=' + given.value : given.origin;
+  const std::string origin = given.origin.empty()
+                                 ? "-D " + given.key + '=' + shownValue(given.key, given.value)
+                                 : given.origin;
   const auto targets = tablesOf(given.key, raw);
   if (!targets) return problems.add(origin, targets.error().message);
   for (RawTable* target : *targets)

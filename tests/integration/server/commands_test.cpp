@@ -222,6 +222,23 @@ TEST_F(Commands, Semantics42_WhatAPluginRefusesIsNotKept) {
   EXPECT_NE(run({"config", "diff", "-c", conf_}).output.find("nothing was"), std::string::npos);
 }
 
+TEST_F(Commands, FaultA40_SecretsAreNotPrinted) {
+  configure(std::string(kShared) + kServers + "secret = \"${LARDER_TEST_SECRET}\"\n");
+  const std::vector<std::pair<std::string, std::string>> environment = {
+      {"LARDER_TEST_SECRET", "of-the-file"}};
+  for (const auto& arguments : std::vector<std::vector<std::string>>{
+           {"config", "set", "manager.shared.secret", "of-the-store", "-c", conf_},
+           {"config", "diff", "-c", conf_},
+           {"check", conf_},
+           {"check", conf_, "-D", "manager.shared.secret=of-the-command"}}) {
+    const Finished finished = run(arguments, environment);
+    EXPECT_EQ(finished.status, 0) << finished.output;
+    EXPECT_NE(finished.output.find("(set)"), std::string::npos) << finished.output;
+    for (const char* secret : {"of-the-file", "of-the-store", "of-the-command"})
+      EXPECT_EQ(finished.output.find(secret), std::string::npos) << finished.output;
+  }
+}
+
 TEST_F(Commands, CheckTakesEveryShippedConfiguration) {
   const auto process = testing::Process::start(test::serverBinary(), {"check", "conf/larder.toml"},
                                                {.directory = test::sourceDir()});

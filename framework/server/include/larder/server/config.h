@@ -134,6 +134,10 @@ Result<std::string> writtenValue(const std::string& file, std::span<const Overri
 /// The folder that all paths of a rule's pattern are at or below: "/a/b" of "/a/b/*/c".
 [[nodiscard]] std::string_view rootOfPattern(std::string_view pattern);
 
+/// The value of a setting of this name or of an override's key as anybody may see it: that of a
+/// password or secret is "(set)", if there is one.
+[[nodiscard]] std::string shownValue(std::string_view name, std::string value);
+
 /// The value of `spec` in `settings`, as the file would write it.
 [[nodiscard]] std::string showSetting(const SettingSpec& spec, const Settings& settings);
 
