@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <vector>
 
 namespace larder::server {
 namespace {
@@ -115,14 +117,26 @@ class Rewriter {
     return true;
   }
 
+  /// One pass, whatever the line holds: a line may be as long as a file.
   void inlines(std::string_view line) {
     std::size_t done = 0;
+    std::vector<bool> images;  // whether the brackets that are open are those of images
+    std::optional<BacktickRuns> runs;
     for (std::size_t i = 0; i < line.size(); ++i) {
       if (line[i] == '\\') {
         ++i;
       } else if (line[i] == '`') {
-        i = skipCode(line, i);
-      } else if (line[i] == ']' && line.substr(i + 1).starts_with('(') && !isImage(line, i)) {
+        if (!runs) runs = lastRuns(line);
+        i = skipCode(line, i, *runs);
+      } else if (line.substr(i).starts_with("![")) {
+        images.push_back(true);
+        ++i;
+      } else if (line[i] == '[') {
+        images.push_back(false);
+      } else if (line[i] == ']') {
+        const bool is_image = !images.empty() && images.back();
+        if (!images.empty()) images.pop_back();
+        if (is_image || !line.substr(i + 1).starts_with('(')) continue;
         const auto from = std::min(line.find_first_not_of(kBlank, i + 2), line.size());
         result_ += line.substr(done, from - done);
         const std::size_t end = targetEnd(line, from);
@@ -134,34 +148,39 @@ class Rewriter {
     result_ += line.substr(done);
   }
 
+  /// Where the last run of so many backticks begins.
+  using BacktickRuns = std::map<std::size_t, std::size_t>;
+  static BacktickRuns lastRuns(std::string_view line) {
+    BacktickRuns runs;
+    for (auto at = line.find('`'); at != std::string_view::npos;) {
+      const auto end = std::min(line.find_first_not_of('`', at), line.size());
+      runs[end - at] = at;
+      at = line.find('`', end);
+    }
+    return runs;
+  }
+
   /// The last character of the code span that begins at `at`, or of its run of backticks when
   /// nothing closes it on this line.
-  static std::size_t skipCode(std::string_view line, std::size_t at) {
+  static std::size_t skipCode(std::string_view line, std::size_t at, const BacktickRuns& runs) {
     const auto run = std::min(line.find_first_not_of('`', at), line.size()) - at;
-    for (auto next = line.find('`', at + run); next != std::string_view::npos;) {
+    const auto last = runs.find(run);
+    if (last == runs.end() || last->second <= at) return at + run - 1;
+    for (auto next = line.find('`', at + run);;) {
       const auto end = std::min(line.find_first_not_of('`', next), line.size());
       if (end - next == run) return end - 1;
       next = line.find('`', end);
     }
-    return at + run - 1;
   }
 
-  /// Whether the bracket that closes at `close` was opened by "![".
-  static bool isImage(std::string_view line, std::size_t close) {
-    int depth = 0;
-    for (std::size_t i = close + 1; i-- > 0;) {
-      if (i > 0 && line[i - 1] == '\\') continue;
-      if (line[i] == ']') ++depth;
-      if (line[i] == '[' && --depth == 0) return i > 0 && line[i - 1] == '!';
-    }
-    return false;
-  }
-
-  /// Behind the target that begins at `from`.
+  /// Behind the target that begins at `from`; `from` if its angle brackets are not closed.
   static std::size_t targetEnd(std::string_view line, std::size_t from) {
     if (line.substr(from).starts_with('<')) {
-      const auto close = line.find('>', from);
-      return close == std::string_view::npos ? from : close + 1;
+      for (std::size_t i = from + 1; i < line.size() && line[i] != '<'; ++i) {
+        if (line[i] == '>') return i + 1;
+        if (line[i] == '\\') ++i;
+      }
+      return from;
     }
     int depth = 0;
     std::size_t i = from;

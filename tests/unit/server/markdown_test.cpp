@@ -66,6 +66,19 @@ TEST(RewriteLinks, LeavesImagesAlone) {
   EXPECT_EQ(rewrite("![b](b.md)"), "![b](b.md)");
 }
 
+TEST(RewriteLinks, ReplacesTheTargetOfALinkAroundAnImage) {
+  EXPECT_EQ(rewrite("[![b](b.md)](b.md) ![[b](b.md)](b.md)"),
+            "[![b](b.md)](/new/b) ![[b](/new/b)](b.md)");
+}
+
+TEST(RewriteLinks, AnEscapedMarkMakesNoImage) {
+  EXPECT_EQ(rewrite("\\![b](b.md)"), "\\![b](/new/b)");
+}
+
+TEST(RewriteLinks, BracketsInCodeCloseNothing) {
+  EXPECT_EQ(rewrite("![`[` b](b.md) [`![` b](b.md)"), "![`[` b](b.md) [`![` b](/new/b)");
+}
+
 TEST(RewriteLinks, LeavesEscapedBracketsAlone) {
   EXPECT_EQ(rewrite("[b\\](b.md)"), "[b\\](b.md)");
 }
@@ -78,6 +91,19 @@ TEST(RewriteLinks, AnyBytesComeBackWhenNothingIsReplaced) {
   for (const std::string_view text :
        {"](", "[](", "]( ", "](<", "`", "``` ", "\\", "[a]:", "[a]: <", "a](b))(](", "\n\n](\n"})
     EXPECT_EQ(rewrite(text), text);
+}
+
+// Of these a line of the largest file would else take minutes to hours.
+TEST(RewriteLinks, ALongLineIsReadOnce) {
+  constexpr std::size_t kSize = std::size_t{4} << 20;
+  for (const std::string_view piece : {"](x ", "](<", "[", "![", "](", "]( ", "[a](<x "}) {
+    std::string text;
+    while (text.size() < kSize) text += piece;
+    EXPECT_TRUE(rewrite(text) == text) << piece;
+  }
+  std::string code;
+  for (std::size_t run = 1; code.size() < kSize; ++run) code += std::string(run, '`') + ' ';
+  EXPECT_TRUE(rewrite(code) == code);
 }
 
 }  // namespace
