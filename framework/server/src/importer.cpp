@@ -120,7 +120,10 @@ class Import {
 
   void collect(const fs::path& folder, const std::string& relative, const std::string& path) {
     sources_.try_emplace(path);
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    // In order of the names, so that of two files for one page the same is refused in each run.
+    std::vector<fs::directory_entry> entries(fs::directory_iterator(folder), {});
+    std::ranges::sort(entries);
+    for (const fs::directory_entry& entry : entries) {
       const std::string name = entry.path().filename().string();
       if (entry.is_symlink()) continue;
       const bool is_folder = entry.is_directory();
@@ -136,8 +139,14 @@ class Import {
         folders_.emplace(own_relative, own);
         collect(entry.path(), own_relative + '/', own);
       } else {
+        Source& source = sources_[own];  // a page also where there is a folder
+        if (!source.file.empty()) {
+          refuse(entry.path(),
+                 "makes the same page as " + source.relative + "; rename one of them");
+          continue;
+        }
         targets_.emplace(own_relative, own);
-        sources_[own] = {entry.path(), own_relative};  // a page also where there is a folder
+        source = {entry.path(), own_relative};
       }
     }
   }

@@ -148,6 +148,20 @@ TEST_F(Importer, LeavesOutNamesThatNoPathMayHold) {
   ASSERT_EQ(report.refused.size(), 1U);
 }
 
+TEST_F(Importer, OfTwoFilesForOnePageTheSecondIsRefused) {
+  pages_.write("dup.md", "# lower\n");
+  pages_.write("dup.MD", "# upper\n");
+  pages_.write("dup/x.md", "# x\n");
+  pages_.write("link.md", "[a](dup.MD) [b](dup.md)");
+  const ImportReport report = import();
+  EXPECT_EQ(report.created, 3U);
+  ASSERT_EQ(report.refused.size(), 1U);
+  EXPECT_EQ(report.refused[0],
+            pages_.file("dup.md") + ": makes the same page as dup.MD; rename one of them");
+  EXPECT_EQ(open("/handbook/dup")->title, "upper");
+  EXPECT_EQ(open("/handbook/link")->body, "[a](/handbook/dup) [b](dup.md)");
+}
+
 TEST_F(Importer, PassesOverHiddenFilesAndOtherKinds) {
   pages_.write(".git/x.md", "# x\n");
   pages_.write(".hidden.md", "# x\n");

@@ -11,9 +11,9 @@
 // body. Nothing is removed. Pages are stored in batches of one transaction each, so that an import
 // that was stopped goes on where it was, and a site that is being served stays responsive.
 //
-// Files that cannot become a page (not UTF-8, too large, a name that no path may hold) are listed
-// in the report and left out; hidden ones, links and files of other kinds are passed over. Throws
-// StoreError and std::filesystem::filesystem_error.
+// Files that cannot become a page (not UTF-8, too large, a name that no path may hold, a page that
+// another file makes) are listed in the report and left out; hidden ones, links and files of other
+// kinds are passed over. Throws StoreError and std::filesystem::filesystem_error.
 #pragma once
 
 #include <cstddef>
