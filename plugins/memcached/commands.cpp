@@ -191,7 +191,7 @@ Stored release(Server& server, std::string_view key, std::string_view expected,
   const char* const digits = line.data() + std::min(start.size(), line.size());
   const auto sized = std::from_chars(digits, end, size);
   const bool well_formed = line.starts_with(start) && sized.ec == std::errc() && sized.ptr != end &&
-                           *sized.ptr == ' ' && size <= server.maxValue();
+                           *sized.ptr == ' ' && size <= server.maxAnswer();
   if (!well_formed) {
     exchange.nonsense();
     return exchange.failure();

@@ -25,6 +25,7 @@ class Connection {
   struct Failure {
     Reason reason = Reason::none;  ///< timeout, unreachable or protocol
     std::string detail;            ///< for people
+    bool ours = false;             ///< the server has no part in it: no connection was free
   };
 
   /// Connects within `connect_timeout`; null, and why, if that fails.

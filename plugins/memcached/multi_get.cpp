@@ -69,14 +69,14 @@ void start(Ask& ask, Server::Wait wait, const Budget& budget) noexcept {
     Connection::Failure failure;
     if (!ask.connection) ask.connection = ask.server->connect(wait, budget, failure);
     if (!ask.connection) {
-      ask.deferred = wait == Server::Wait::no && failure.reason == Reason::full;
+      ask.deferred = wait == Server::Wait::no && failure.ours;
       if (!ask.deferred) failAndCount(ask, failure);
       return;
     }
     ask.server->counts().requests.fetch_add(1, std::memory_order_relaxed);
     failure.reason = send(ask, budget);
     if (failure.reason == Reason::none) {
-      ask.reply.emplace(ask.keys, ask.answers, ask.server->maxValue());
+      ask.reply.emplace(ask.keys, ask.answers, ask.server->maxAnswer());
       return;
     }
     if (failure.reason != Reason::unreachable || !ask.connection->reused ||

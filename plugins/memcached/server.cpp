@@ -12,6 +12,7 @@ constexpr std::size_t kDefaultItemSize = 1 << 20;
 /// What an item takes beside its value: its head, a key of 250 bytes, flags and line end.
 constexpr std::size_t kItemOverhead = 400;
 
+/// That this process stores.
 std::size_t valueLimit(std::size_t item_size, std::size_t cap) noexcept {
   const std::size_t limit = std::min(item_size, cap);
   return limit > kItemOverhead ? limit - kItemOverhead : 0;
@@ -47,6 +48,7 @@ Server::Server(Host& host, Endpoint endpoint, const ServerOptions& options)
       options_(options),
       breaker_(options.breaker_after, options.first_probe, options.max_probe),
       max_value_(valueLimit(kDefaultItemSize, options.max_item_size)),
+      max_answer_(kDefaultItemSize),
       dice_(static_cast<std::uint32_t>(std::hash<std::string>()(endpoint_.name) ^
                                        reinterpret_cast<std::uintptr_t>(this))) {}
 
@@ -76,8 +78,9 @@ Server::Checkout Server::connect(Wait wait, const Budget& budget,
     const auto free = [this] { return connections_ < options_.max_connections || !idle_.empty(); };
     const bool room = wait == Wait::yes ? given_back_.wait_until(lock, budget.end(), free) : free();
     if (!room) {
-      failure = {Reason::full,
-                 "all " + std::to_string(options_.max_connections) + " connections are in use"};
+      failure = {Reason::timeout,
+                 "all " + std::to_string(options_.max_connections) + " connections are in use",
+                 true};
       return {};
     }
     if (connections_ >= options_.max_connections) {
@@ -232,6 +235,7 @@ bool Server::greet(Connection& connection, const Budget& budget,
     // A proxy may not know the command; then the usual size holds.
     if ((line == "END" || line.starts_with("ERROR")) && connection.received().empty()) {
       max_value_.store(valueLimit(item_size, options_.max_item_size), std::memory_order_relaxed);
+      max_answer_.store(item_size, std::memory_order_relaxed);
       failure = {};
       return true;
     }
@@ -253,8 +257,8 @@ void Server::refused(Reason reason) noexcept {
 void Server::failed(const Connection::Failure& failure, Millis time, std::size_t bytes) noexcept {
   // A server that drips does not come so far in any timeout.
   constexpr std::size_t kMuch = std::size_t{64} << 10;
-  refused(failure.reason);
-  if (failure.reason == Reason::full) return;
+  refused(failure.ours ? Reason::full : failure.reason);
+  if (failure.ours) return;
   if (failure.reason == Reason::timeout && (time < options_.timeout / 2 || bytes >= kMuch)) return;
   if (!breaker_.failed()) return;
   const std::string what = std::string(reasonName(failure.reason)) +

@@ -93,7 +93,7 @@ class Server : public std::enable_shared_from_this<Server> {
   [[nodiscard]] bool isOpen() noexcept;
   /// An idle connection, if there is one.
   [[nodiscard]] Checkout takeIdle() noexcept;
-  /// A new one that has greeted. At the limit, one that somebody gives back; Reason::full if nobody
+  /// A new one that has greeted. At the limit, one that somebody gives back; a time-out if nobody
   /// does.
   enum class Wait : bool { no, yes };
   [[nodiscard]] Checkout connect(Wait wait, const Budget& budget,
@@ -112,9 +112,13 @@ class Server : public std::enable_shared_from_this<Server> {
   /// Not asked at all.
   void refused(Reason reason) noexcept;
 
-  /// Bytes of a value that fit into an item, for keys of up to 250 bytes.
+  /// Bytes of a value that fit into an item, for keys of up to 250 bytes, and that may be stored.
   [[nodiscard]] std::size_t maxValue() const noexcept {
     return max_value_.load(std::memory_order_relaxed);
+  }
+  /// Bytes of a value that the server can hold, whoever stored it; a longer one is a lie.
+  [[nodiscard]] std::size_t maxAnswer() const noexcept {
+    return max_answer_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Counts& counts() noexcept { return counts_; }
   [[nodiscard]] const Counts& counts() const noexcept { return counts_; }
@@ -147,6 +151,7 @@ class Server : public std::enable_shared_from_this<Server> {
   Counts counts_;
   Latency latency_;
   std::atomic<std::size_t> max_value_;
+  std::atomic<std::size_t> max_answer_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> probe_pending_{false};
   std::atomic<Millis> probe_due_{0};

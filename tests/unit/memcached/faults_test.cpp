@@ -4,6 +4,8 @@
 
 #include <array>
 #include <chrono>
+#include <future>
+#include <thread>
 
 #include "fake_server.h"
 #include "manager_support.h"
@@ -442,6 +444,26 @@ TEST_F(MemcachedFault, AtItsOwnConnectionLimitAThreadWaitsAndThenGivesUp) {
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(misses, 8);
   EXPECT_EQ(server.connections(), 1u);
+}
+
+TEST_F(MemcachedFault, Semantics27_WhoGetsNoConnectionInTimeHadHisTimeOutAndTheServerNoPartInIt) {
+  std::promise<void> go;
+  FakeServer server([&go](Talk& talk, const Command& command) {
+    if (command.word(1) == "slow") go.get_future().wait();
+    talk.say("END\r\n");
+  });
+  const auto cache = open({server.address()}, {{"max_connections", {std::int64_t{1}, "the test"}},
+                                               {"timeout", {std::string("10s"), "the test"}}});
+  std::thread slow([&] { EXPECT_EQ(cache->get("slow", kSoon).status, Status::miss); });
+  while (server.heard().empty()) std::this_thread::yield();
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(cache->get("key", clock_.monotonic() + 10).reason, Reason::timeout);
+  EXPECT_EQ(cache->put("key", "v", kMinute, clock_.monotonic() + 10).reason, Reason::timeout);
+  EXPECT_EQ(counter(*cache, "breakers_open"), 0u);
+  EXPECT_EQ(counter(*cache, "errors_other"), 6u);
+  go.set_value();
+  slow.join();
+  EXPECT_EQ(cache->get("key", kSoon).status, Status::miss);
 }
 
 TEST_F(MemcachedFault, Semantics04_ADistrustedConnectionIsClosed) {

@@ -234,6 +234,17 @@ TEST_F(Memcached, ItsOwnLimitHoldsWhateverTheServerTakes) {
   EXPECT_TRUE(cache->put("key", std::string(9'000, 'x'), kMinute, kSoon).ok);
 }
 
+TEST_F(Memcached, FaultA34_AStrangersLargeValueIsNoFailureOfTheServer) {
+  for (const std::string& value : {std::string(1'048'300, 'x'), std::string(20'000, 'x')}) {
+    const auto cache = open({server_.address()}, with("max_item_size", std::string("10K")));
+    ASSERT_EQ(server_.ask("set key 0 0 " + std::to_string(value.size()) + "\r\n" + value),
+              "STORED\r\n");
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(cache->get("key", kSoon).value.data.size(), value.size());
+    EXPECT_EQ(cache->release("key", "token", kSoon).reason, Reason::exists);
+    EXPECT_EQ(counter(*cache, "errors_protocol"), 0u);
+  }
+}
+
 TEST_F(Memcached, AFullServerIsNoError) {
   const auto small = launch({.megabytes = 2});
   const auto cache = open({small.address()}, with("timeout", std::string("10s")));
