@@ -18,6 +18,7 @@
 // the row whose number it reads from its input, line by line; to each it answers "REAL-MS CPU-MS
 // GETS". So another program can interleave these rows with its own (scripts/bench seed1).
 #include <libmemcached/memcached.h>
+#include <malloc.h>
 #include <sched.h>
 #include <time.h>
 
@@ -436,6 +437,7 @@ double decodeMicros(const Load& load, int times) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::mallopt(M_TRIM_THRESHOLD, 8 << 20);  // as `larder serve` does
   int rounds = 15;
   bool pinned = true;
   bool smoke = false;

@@ -2,7 +2,8 @@
 # The two loads of the first seed: 4,004 gets of a list of 25 dictionaries, called 1,001 times by a script, and 620 gets
 # of largeish user objects in 10 page views. `larder serve` with RAMCache, MemcachedManager and, where it is built,
 # TieredManager, called by C++ and by Lua views, beside Python's memcached clients and a bare libmemcached, all in each
-# round; then the same with the request's memo and the learned manifest.
+# round; then the same with the request's memo and the learned manifest. Python's clients make no pages, so what is in
+# the process is measured once more with the calls of all ten pages in one request.
 #
 #   scripts/bench seed1 [--rounds 7] [--processes N] [--json FILE] [--no-pin]
 #

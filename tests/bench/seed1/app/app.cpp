@@ -46,11 +46,25 @@ class Test2 final : public larder::View {
   }
 };
 
+/// The calls of ten pages in one, so that what a request takes beside them hardly counts.
+class Test2Calls final : public larder::View {
+ public:
+  Value render(RenderContext& context) override {
+    std::size_t count = 0;
+    for (int page = 0; page < 10; ++page) {
+      for (int number = 1; number <= 62; ++number)
+        count += ask(context, "user", number).document().root()["history"].size();
+    }
+    return answer(count);
+  }
+};
+
 class Seed1 final : public larder::App {
  public:
   void define(larder::AppBuilder& app) override {
     app.view("test1_native", "", std::make_unique<Test1>());
     app.view("test2_native", "", std::make_unique<Test2>());
+    app.view("test2_calls", "", std::make_unique<Test2Calls>());
   }
 };
 
