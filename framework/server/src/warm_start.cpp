@@ -39,13 +39,17 @@ void WarmStart::adopt(const ManagerSet& set) {
     }
     const auto& identity = item.config.identity;
     const auto name_space = site_name_ + '\n' + identity.path + '\n' + identity.id;
+    auto& file = files_[name_space];
+    if (!file)
+      file = std::shared_ptr<File>(
+          new File{.entries = EntryFile(folder_ / fileName(name_space, worker_), name_space,
+                                        lent_.clock, lent_.finish),
+                   .mutex = {}});
     auto kept = std::shared_ptr<Kept>(
         new Kept{.name = "manager '" + identity.id + "' at " + identity.path,
                  .cache = cache,
                  .plan = *item.snapshot,
-                 .file = EntryFile(folder_ / fileName(name_space, worker_), name_space, lent_.clock,
-                                   lent_.finish),
-                 .mutex = {},
+                 .file = file,
                  .next_save = addMillis(lent_.clock.monotonic(), item.snapshot->interval)});
     next.push_back(kept);
     fresh.push_back(std::move(kept));
@@ -74,10 +78,10 @@ void WarmStart::saveAll() {
 }
 
 void WarmStart::restore(Kept& kept) noexcept try {
-  const std::lock_guard lock(kept.mutex);
+  const std::lock_guard lock(kept.file->mutex);
   kept.restored = true;
-  kept.file.removeLeftovers();
-  const auto count = kept.file.restore(*kept.cache);
+  kept.file->entries.removeLeftovers();
+  const auto count = kept.file->entries.restore(*kept.cache);
   if (!count)
     lent_.log(LogLevel::warning, kept.name + " starts empty: " + count.error().message);
   else if (*count > 0)
@@ -88,9 +92,9 @@ void WarmStart::restore(Kept& kept) noexcept try {
 }
 
 void WarmStart::save(Kept& kept) noexcept try {
-  const std::lock_guard lock(kept.mutex);
+  const std::lock_guard lock(kept.file->mutex);
   if (!kept.restored) return;
-  if (const auto saved = kept.file.save(*kept.cache, kept.plan.max_bytes); !saved)
+  if (const auto saved = kept.file->entries.save(*kept.cache, kept.plan.max_bytes); !saved)
     lent_.log(LogLevel::warning, kept.name + " is not kept: " + saved.error().message);
 } catch (const std::exception& e) {
   lent_.log(LogLevel::warning, kept.name + " is not kept: " + e.what());

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -40,13 +41,17 @@ class WarmStart {
   void saveAll();
 
  private:
+  /// Of a manager and of what replaces it with other settings: both may be at work for a while.
+  struct File {
+    EntryFile entries;
+    std::mutex mutex;  ///< one reads or writes it
+  };
   struct Kept {
     std::string name;  ///< for people
     std::shared_ptr<Cache> cache;
     SnapshotPlan plan;
-    EntryFile file;
-    std::mutex mutex;  ///< one reads or writes the file
-    bool restored = false;
+    std::shared_ptr<File> file;
+    bool restored = false;  ///< guarded by the file's mutex
     Millis next_save = 0;
   };
   void restore(Kept& kept) noexcept;
@@ -58,6 +63,7 @@ class WarmStart {
   const int worker_;
   std::mutex mutex_;
   std::vector<std::shared_ptr<Kept>> kept_;
+  std::map<std::string, std::shared_ptr<File>> files_;  ///< by name space
 };
 
 }  // namespace larder::server
