@@ -6,6 +6,7 @@
 // else wants is used, whatever the shares.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <unordered_map>
@@ -25,33 +26,41 @@ class Shares {
   /// `bytes` may stand for a negative number.
   void add(std::uint32_t partition, std::size_t bytes) noexcept {
     if (!limit()) return;
-    bytes_.find(partition)->second += bytes;
+    std::size_t& own = bytes_.find(partition)->second;
+    const std::size_t before = own;
+    own += bytes;
     total_ += bytes;
-    if (isOver(partition)) last_over_ = partition;
+    if (own > most_) {
+      most_ = own;
+    } else if (before == most_) {  // few partitions share a shard: one for each view
+      most_ = 0;
+      for (const auto& [_, taken] : bytes_) most_ = std::max(most_, taken);
+    }
   }
   [[nodiscard]] bool isOver(std::uint32_t partition) const noexcept {
-    return largest_ < 1 && part(partition) > largest_;
+    return largest_ < 1 && part(bytesOf(partition)) > largest_;
   }
   [[nodiscard]] bool isUnder(std::uint32_t partition) const noexcept {
-    return smallest_ > 0 && part(partition) < smallest_;
+    return smallest_ > 0 && part(bytesOf(partition)) < smallest_;
   }
-  [[nodiscard]] bool isAnyOver() const noexcept { return isOver(last_over_); }
+  [[nodiscard]] bool isAnyOver() const noexcept { return largest_ < 1 && part(most_) > largest_; }
   void clear() noexcept {
     bytes_.clear();
-    total_ = 0;
+    total_ = most_ = 0;
   }
 
  private:
-  [[nodiscard]] double part(std::uint32_t partition) const noexcept {
+  [[nodiscard]] std::size_t bytesOf(std::uint32_t partition) const noexcept {
     const auto it = bytes_.find(partition);
-    return it == bytes_.end() || total_ == 0
-               ? 0
-               : static_cast<double>(it->second) / static_cast<double>(total_);
+    return it == bytes_.end() ? 0 : it->second;
+  }
+  [[nodiscard]] double part(std::size_t bytes) const noexcept {
+    return total_ == 0 ? 0 : static_cast<double>(bytes) / static_cast<double>(total_);
   }
   double smallest_;
   double largest_;
   std::size_t total_ = 0;
-  std::uint32_t last_over_ = 0;
+  std::size_t most_ = 0;  ///< of one partition
   std::unordered_map<std::uint32_t, std::size_t> bytes_;
 };
 

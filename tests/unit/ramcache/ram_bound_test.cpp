@@ -166,6 +166,26 @@ TEST_F(RamShares, SpaceThatNobodyElseWantsIsUsedWhateverTheShare) {
   EXPECT_EQ(count(1), 400U);
 }
 
+TEST(Shares, OneOfSeveralThatAreOverIsStillKnownWhenAnotherNoLongerIs) {
+  Shares shares(0, 0.3);
+  for (const std::uint32_t partition : {1U, 2U, 3U, 4U}) shares.prepare(partition);
+  const auto take = [&](std::uint32_t partition, std::size_t bytes) {
+    shares.add(partition, -bytes);
+  };
+  shares.add(1, 45);
+  shares.add(2, 55);
+  take(2, 40);
+  EXPECT_FALSE(shares.isOver(2));
+  EXPECT_TRUE(shares.isOver(1));
+  EXPECT_TRUE(shares.isAnyOver());
+  shares.add(2, 10);
+  shares.add(3, 25);
+  take(1, 20);
+  EXPECT_TRUE(shares.isAnyOver());
+  shares.add(4, 25);
+  EXPECT_FALSE(shares.isAnyOver());
+}
+
 TEST_F(RamShares, SmallestMustNotExceedLargest) {
   EXPECT_THROW(open({{"min_share", std::int64_t{50}}, {"max_share", std::int64_t{40}}}),
                std::invalid_argument);
