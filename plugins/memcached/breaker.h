@@ -31,6 +31,10 @@ class Breaker {
     probes_.store(0, std::memory_order_relaxed);
     return true;
   }
+  void open() noexcept {
+    probes_.store(0, std::memory_order_relaxed);
+    open_.store(true, std::memory_order_relaxed);
+  }
   void close() noexcept {
     in_a_row_.store(0, std::memory_order_relaxed);
     open_.store(false, std::memory_order_relaxed);

@@ -65,18 +65,21 @@ std::vector<Endpoint> readServers(const Settings& settings, const char* setting,
   if (!addresses) throw std::runtime_error(std::string(setting) + ": " + addresses.error().message);
   std::vector<Endpoint> endpoints;
   for (const ServerAddress& address : *addresses) {
-    auto endpoint = resolve(address);
-    if (!endpoint) throw std::runtime_error(endpoint.error().message);
-    const auto same = [&](const Endpoint& other) { return other.name == endpoint->name; };
-    if (std::any_of(endpoints.begin(), endpoints.end(), same)) {
-      throw std::runtime_error(std::string(setting) + ": two of them are '" + endpoint->name + "'");
+    Endpoint endpoint = resolved(endpointOf(address));
+    const auto same = [&](const Endpoint& other) { return areSame(other, endpoint); };
+    if (const auto twice = std::find_if(endpoints.begin(), endpoints.end(), same);
+        twice != endpoints.end()) {
+      throw std::runtime_error(std::string(setting) + ": '" + twice->name + "' and '" +
+                               endpoint.name + "' are one server");
     }
-    const auto same_server = [&](const auto& other) { return other->name() == endpoint->name; };
+    const auto same_server = [&](const auto& other) {
+      return areSame(other->endpoint(), endpoint);
+    };
     if (std::any_of(others.begin(), others.end(), same_server)) {
-      throw std::runtime_error(std::string(setting) + ": '" + endpoint->name +
+      throw std::runtime_error(std::string(setting) + ": '" + endpoint.name +
                                "' is among the servers, too; what fails with them is no mirror");
     }
-    endpoints.push_back(std::move(*endpoint));
+    endpoints.push_back(std::move(endpoint));
   }
   return endpoints;
 }

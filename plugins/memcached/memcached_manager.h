@@ -34,7 +34,8 @@ namespace larder::memcached {
 
 class MemcachedManager final : public ByteCache, public ServerList {
  public:
-  /// Throws std::runtime_error with the setting's name in its text. No server needs to be there.
+  /// Throws std::runtime_error with the setting's name in its text. No server needs to be there, or
+  /// to have an address: names are resolved again by probes.
   MemcachedManager(Host& host, const Settings& settings);
   ~MemcachedManager() override;
 

@@ -9,8 +9,10 @@ namespace larder::memcached {
 
 Pool::Pool(Host& host, const std::vector<Endpoint>& servers, const ServerOptions& options)
     : ring_(servers) {
-  for (const Endpoint& endpoint : servers)
+  for (const Endpoint& endpoint : servers) {
     servers_.push_back(std::make_shared<Server>(host, endpoint, options));
+    servers_.back()->start();
+  }
 }
 
 Pool::~Pool() {

@@ -42,15 +42,24 @@ std::atomic<std::uint64_t>& Counts::errors(Reason reason) noexcept {
   }
 }
 
-Server::Server(Host& host, Endpoint endpoint, const ServerOptions& options)
+Server::Server(Host& host, Endpoint endpoint, const ServerOptions& options, Resolve resolve)
     : host_(host),
-      endpoint_(std::move(endpoint)),
+      name_(endpoint.name),
+      resolve_(resolve),
       options_(options),
       breaker_(options.breaker_after, options.first_probe, options.max_probe),
       max_value_(valueLimit(kDefaultItemSize, options.max_item_size)),
       max_answer_(kDefaultItemSize),
-      dice_(static_cast<std::uint32_t>(std::hash<std::string>()(endpoint_.name) ^
+      endpoint_(std::move(endpoint)),
+      dice_(static_cast<std::uint32_t>(std::hash<std::string>()(name_) ^
                                        reinterpret_cast<std::uintptr_t>(this))) {}
+
+void Server::start() noexcept {
+  const Endpoint at = endpoint();
+  if (at.address_size > 0) return;
+  breaker_.open();
+  refuseUntilProbed(at.problem);
+}
 
 bool Server::isOpen() noexcept {
   if (!breaker_.isOpen()) return false;
@@ -172,11 +181,17 @@ void Server::forgetIdle() noexcept {
 std::unique_ptr<Connection> Server::open(const Budget& budget,
                                          Connection::Failure& failure) noexcept {
   std::uint64_t generation = 0;
+  Endpoint endpoint;
   {
     const std::lock_guard lock(mutex_);
     generation = generation_;
+    endpoint = endpoint_;
   }
-  auto connection = Connection::open(endpoint_, options_.connect_timeout, budget, failure);
+  if (endpoint.address_size == 0) {
+    failure = {Reason::unreachable, endpoint.problem};
+    return nullptr;
+  }
+  auto connection = Connection::open(endpoint, options_.connect_timeout, budget, failure);
   if (!connection) return nullptr;
   connection->generation = generation;
   if (!greet(*connection, budget, failure)) return nullptr;
@@ -261,16 +276,20 @@ void Server::failed(const Connection::Failure& failure, Millis time, std::size_t
   if (failure.ours) return;
   if (failure.reason == Reason::timeout && (time < options_.timeout / 2 || bytes >= kMuch)) return;
   if (!breaker_.failed()) return;
-  const std::string what = std::string(reasonName(failure.reason)) +
-                           (failure.detail.empty() ? "" : " (" + failure.detail + ")");
+  refuseUntilProbed(std::string(reasonName(failure.reason)) +
+                    (failure.detail.empty() ? "" : " (" + failure.detail + ")"));
+}
+
+void Server::refuseUntilProbed(std::string what) noexcept {
+  const std::string line =
+      "memcached " + name() + ": " + what + "; not asked any more until it answers a probe";
   {
     const std::lock_guard lock(mutex_);
-    trouble_ = what;
+    trouble_ = std::move(what);
     trouble_since_ = host_.clock().monotonic();
   }
   forgetIdle();
-  host_.log(LogLevel::warning,
-            "memcached " + name() + ": " + what + "; not asked any more until it answers a probe");
+  host_.log(LogLevel::warning, line);
   scheduleProbe();
 }
 
@@ -291,6 +310,7 @@ void Server::scheduleProbe() noexcept {
 
 void Server::probe() noexcept {
   if (stopped_.load(std::memory_order_relaxed)) return;
+  resolveAgain();
   const Budget budget(options_.timeout);
   Connection::Failure failure;
   Checkout connection = connect(Wait::yes, budget, failure);
@@ -303,6 +323,16 @@ void Server::probe() noexcept {
   if (stopped_.load(std::memory_order_relaxed)) return;
   breaker_.close();
   host_.log(LogLevel::info, "memcached " + name() + ": answers again");
+}
+
+/// A server that is not well may be elsewhere by now.
+void Server::resolveAgain() noexcept {
+  Endpoint now = endpoint();
+  if (!now.is_name) return;
+  now = resolve_(std::move(now));
+  const std::lock_guard lock(mutex_);
+  if (!now.problem.empty()) trouble_ = now.problem;
+  endpoint_ = std::move(now);
 }
 
 std::size_t Server::connections() const noexcept {

@@ -54,9 +54,16 @@ struct Counts {
 
 class Server : public std::enable_shared_from_this<Server> {
  public:
-  Server(Host& host, Endpoint endpoint, const ServerOptions& options);
+  using Resolve = Endpoint (*)(Endpoint);
+  Server(Host& host, Endpoint endpoint, const ServerOptions& options, Resolve resolve = resolved);
+  /// Once, before anything is asked.
+  void start() noexcept;
 
-  [[nodiscard]] const std::string& name() const noexcept { return endpoint_.name; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] Endpoint endpoint() const {
+    const std::lock_guard lock(mutex_);
+    return endpoint_;
+  }
   [[nodiscard]] const ServerOptions& options() const noexcept { return options_; }
 
   /// A connection while an operation has it; closes it unless it was given back.
@@ -140,12 +147,15 @@ class Server : public std::enable_shared_from_this<Server> {
                            Connection::Failure& failure) noexcept;
   [[nodiscard]] std::unique_ptr<Connection> open(const Budget& budget,
                                                  Connection::Failure& failure) noexcept;
+  void refuseUntilProbed(std::string what) noexcept;
   void scheduleProbe() noexcept;
+  void resolveAgain() noexcept;
   void probe() noexcept;
   void closeIdle() noexcept;
 
   Host& host_;
-  const Endpoint endpoint_;
+  const std::string name_;
+  const Resolve resolve_;
   const ServerOptions options_;
   Breaker breaker_;
   Counts counts_;
@@ -157,6 +167,7 @@ class Server : public std::enable_shared_from_this<Server> {
   std::atomic<Millis> probe_due_{0};
 
   mutable std::mutex mutex_;
+  Endpoint endpoint_;
   std::condition_variable given_back_;
   std::vector<std::unique_ptr<Connection>> idle_;  ///< the last used one at the end
   std::size_t connections_ = 0;                    ///< idle and in use

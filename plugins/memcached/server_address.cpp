@@ -33,6 +33,41 @@ bool readNumber(std::string_view text, T low, T high, T& number) {
   return true;
 }
 
+constexpr char lower(char c) noexcept {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+/// Sets the address, or says why it cannot. Returns the address as a number, or nothing.
+std::string lookUp(Endpoint& endpoint, int flags) {
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* found = nullptr;
+  const int failed =
+      getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
+  if (failed != 0) {
+    endpoint.problem = std::string("the name cannot be resolved: ") + gai_strerror(failed);
+    return {};
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+  std::string best;
+  for (const addrinfo* info = found; info; info = info->ai_next) {
+    char host[NI_MAXHOST];
+    if (getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof(host), nullptr, 0,
+                    NI_NUMERICHOST) != 0) {
+      continue;
+    }
+    const std::string rank = (info->ai_family == AF_INET6 ? "6 " : "4 ") + std::string(host);
+    if (!best.empty() && best <= rank) continue;
+    best = rank;
+    std::memcpy(&endpoint.address, info->ai_addr, info->ai_addrlen);
+    endpoint.address_size = info->ai_addrlen;
+  }
+  endpoint.problem = best.empty() ? "the name has no address" : "";
+  return best.empty() ? best : best.substr(2);
+}
+
 }  // namespace
 
 Result<ServerAddress> parseServer(std::string_view text) {
@@ -95,7 +130,7 @@ Result<ServerAddress> parseServer(std::string_view text) {
 }
 
 Result<std::vector<ServerAddress>> parseServers(const std::vector<std::string>& texts) {
-  if (texts.empty()) return Error{"servers: there is none; write servers = [\"127.0.0.1:11211\"]"};
+  if (texts.empty()) return Error{"there is none; write servers = [\"127.0.0.1:11211\"]"};
   std::vector<ServerAddress> servers;
   for (const auto& text : texts) {
     auto server = parseServer(text);
@@ -112,7 +147,7 @@ Result<std::vector<ServerAddress>> parseServers(const std::vector<std::string>& 
   return servers;
 }
 
-Result<Endpoint> resolve(const ServerAddress& server) {
+Endpoint endpointOf(const ServerAddress& server) {
   Endpoint endpoint;
   endpoint.weight = server.weight;
   endpoint.port = server.port;
@@ -125,38 +160,27 @@ Result<Endpoint> resolve(const ServerAddress& server) {
     endpoint.name = endpoint.host = server.path;
     return endpoint;
   }
-
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV;
-  addrinfo* found = nullptr;
-  const int failed =
-      getaddrinfo(server.host.c_str(), std::to_string(server.port).c_str(), &hints, &found);
-  if (failed != 0) {
-    return problem(server.host, std::string("the name cannot be resolved: ") +
-                                    gai_strerror(failed) + "; correct it or write an address");
+  endpoint.host = server.host;
+  if (const std::string number = lookUp(endpoint, AI_NUMERICHOST); !number.empty()) {
+    endpoint.host = number;
+  } else {
+    endpoint.is_name = true;
+    std::transform(endpoint.host.begin(), endpoint.host.end(), endpoint.host.begin(), lower);
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
-  std::string best;
-  for (const addrinfo* info = found; info; info = info->ai_next) {
-    char host[NI_MAXHOST];
-    if (getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof(host), nullptr, 0,
-                    NI_NUMERICHOST) != 0) {
-      continue;
-    }
-    const bool v6 = info->ai_family == AF_INET6;
-    const std::string rank = (v6 ? "6 " : "4 ") + std::string(host);
-    if (!best.empty() && best <= rank) continue;
-    best = rank;
-    std::memcpy(&endpoint.address, info->ai_addr, info->ai_addrlen);
-    endpoint.address_size = info->ai_addrlen;
-    endpoint.host = host;
-    endpoint.name =
-        (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(server.port);
-  }
-  if (best.empty()) return problem(server.host, "the name has no address");
+  const bool v6 = endpoint.host.find(':') != std::string::npos;
+  endpoint.name =
+      (v6 ? "[" + endpoint.host + "]" : endpoint.host) + ":" + std::to_string(server.port);
   return endpoint;
+}
+
+Endpoint resolved(Endpoint endpoint) {
+  if (endpoint.is_name) lookUp(endpoint, 0);
+  return endpoint;
+}
+
+bool areSame(const Endpoint& a, const Endpoint& b) noexcept {
+  return a.name == b.name || (a.address_size > 0 && a.address_size == b.address_size &&
+                              std::memcmp(&a.address, &b.address, a.address_size) == 0);
 }
 
 }  // namespace larder::memcached

@@ -11,7 +11,11 @@
 namespace larder::testing {
 namespace {
 
+using memcached::Endpoint;
+using memcached::endpointOf;
 using memcached::MemcachedManager;
+using memcached::parseServer;
+using memcached::Server;
 using ::testing::HasSubstr;
 using Listens = MemcachedServer::Listens;
 
@@ -147,6 +151,42 @@ TEST_F(Memcached, StartsWithoutAServer) {
   EXPECT_NO_THROW(open({server_.address()}));
 }
 
+TEST_F(Memcached, FaultA32_StartsWithANameThatDoesNotResolve) {
+  const auto cache = open({"no-such-host.invalid:11211"});
+  EXPECT_EQ(cache->get("key", kSoon).reason, Reason::breaker);
+  EXPECT_FALSE(cache->health().ok);
+  EXPECT_THAT(cache->health().detail, HasSubstr("no-such-host.invalid:11211: the name cannot be"));
+}
+
+TEST_F(Memcached, FaultA32_ANameIsResolvedAgainUntilItsServerAnswers) {
+  static std::optional<Endpoint> there;
+  const Server::Resolve resolve = [](Endpoint endpoint) {
+    endpoint.problem = there ? "" : "nobody knows it";
+    if (there) {
+      endpoint.address = there->address;
+      endpoint.address_size = there->address_size;
+    }
+    return endpoint;
+  };
+  const auto server = std::make_shared<Server>(
+      host_, endpointOf(*parseServer("cache.example:11211")), memcached::ServerOptions{}, resolve);
+  server->start();
+  runProbes(6'000);
+  EXPECT_TRUE(server->breakerOpen());
+  EXPECT_THAT(server->trouble(), HasSubstr("nobody knows it"));
+  there = endpointOf(*parseServer(server_.address()));
+  runProbes(6'000);
+  EXPECT_FALSE(server->breakerOpen());
+  // It moves.
+  const MemcachedServer other = launch();
+  server_.kill();
+  for (int i = 0; i < 2; ++i) server->failed({Reason::unreachable, "gone"}, 0);
+  there = endpointOf(*parseServer(other.address()));
+  runProbes(6'000);
+  EXPECT_FALSE(server->breakerOpen());
+  server->stop();
+}
+
 TEST_F(Memcached, WrongSettingsNameTheSetting) {
   const auto problem = [&](std::vector<std::string> servers, RawSettings more) -> std::string {
     try {
@@ -158,7 +198,8 @@ TEST_F(Memcached, WrongSettingsNameTheSetting) {
   };
   EXPECT_THAT(problem({"nonsense"}, {}), HasSubstr("server 'nonsense'"));
   EXPECT_THAT(problem({}, {}), HasSubstr("servers"));
-  EXPECT_THAT(problem({"127.0.0.1:1", "localhost:1"}, {}), HasSubstr("'127.0.0.1:1'"));
+  EXPECT_THAT(problem({"127.0.0.1:1", "localhost:1"}, {}),
+              HasSubstr("'127.0.0.1:1' and 'localhost:1' are one server"));
   EXPECT_THAT(problem({"a:1"}, with("timeout", std::string("0s"))), HasSubstr("timeout"));
   EXPECT_THAT(problem({"a:1"}, with("breaker_after", std::int64_t{0})), HasSubstr("breaker_after"));
   EXPECT_THAT(problem({"a:1"}, with("binary", true)), HasSubstr("deprecated"));

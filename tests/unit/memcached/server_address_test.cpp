@@ -83,23 +83,29 @@ TEST(ServerAddress, EachServerIsNamedOnce) {
   EXPECT_FALSE(parseServers({}));
 }
 
-TEST(ServerAddress, NamesBecomeNumbers) {
-  const auto endpoint = resolve(parsed("localhost:11211?2"));
-  ASSERT_TRUE(endpoint) << endpoint.error().message;
-  EXPECT_EQ(endpoint->name, "127.0.0.1:11211");
-  EXPECT_EQ(endpoint->weight, 2u);
+TEST(ServerAddress, ANameStaysWhatItIsWhereverItsServerIs) {
+  const auto endpoint = endpointOf(parsed("LocalHost:11211?2"));
+  EXPECT_EQ(endpoint.name, "localhost:11211");
+  EXPECT_EQ(endpoint.weight, 2u);
+  EXPECT_EQ(endpoint.address_size, 0u);
+  const auto there = resolved(endpoint);
+  EXPECT_EQ(there.name, "localhost:11211");
+  EXPECT_TRUE(areSame(there, endpointOf(parsed("127.0.0.1:11211"))));
+  EXPECT_FALSE(areSame(there, endpointOf(parsed("127.0.0.1:11212"))));
 }
 
 TEST(ServerAddress, IPv6AddressesHaveOneSpelling) {
-  const auto endpoint = resolve(parsed("[0:0::0:1]:11211"));
-  ASSERT_TRUE(endpoint) << endpoint.error().message;
-  EXPECT_EQ(endpoint->name, "[::1]:11211");
+  const auto endpoint = endpointOf(parsed("[0:0::0:1]:11211"));
+  EXPECT_EQ(endpoint.name, "[::1]:11211");
+  EXPECT_GT(endpoint.address_size, 0u);
 }
 
-TEST(ServerAddress, ANameWithoutAnAddressIsAnErrorThatSaysSo) {
-  const auto endpoint = resolve(parsed("no-such-host.invalid:11211"));
-  ASSERT_FALSE(endpoint);
-  EXPECT_THAT(endpoint.error().message, HasSubstr("no-such-host.invalid"));
+TEST(ServerAddress, ANameWithoutAnAddressKeepsTheOneItHad) {
+  Endpoint endpoint = resolved(endpointOf(parsed("no-such-host.invalid:11211")));
+  EXPECT_EQ(endpoint.address_size, 0u);
+  EXPECT_THAT(endpoint.problem, HasSubstr("the name cannot be resolved"));
+  endpoint.address_size = 1;
+  EXPECT_EQ(resolved(endpoint).address_size, 1u);
 }
 
 }  // namespace
