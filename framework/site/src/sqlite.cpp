@@ -105,6 +105,7 @@ void Connection::begin(bool write) {
   auto& statement = write ? begin_write_ : begin_;
   if (!statement)
     statement = std::make_unique<Statement>(*this, write ? "BEGIN IMMEDIATE" : "BEGIN");
+  if (!rollback_) rollback_ = std::make_unique<Statement>(*this, "ROLLBACK");
   statement->execute();
 }
 
@@ -115,12 +116,10 @@ void Connection::commit() {
 
 void Connection::rollback() noexcept {
   if (sqlite3_get_autocommit(handle())) return;
-  if (!rollback_) {
-    sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
-    return;
-  }
-  sqlite3_step(rollback_->handle());
-  sqlite3_reset(rollback_->handle());
+  // Every read transaction ends here.
+  const bool done = rollback_ && sqlite3_step(rollback_->handle()) == SQLITE_DONE;
+  if (rollback_) sqlite3_reset(rollback_->handle());
+  if (!done) sqlite3_exec(handle(), "ROLLBACK", nullptr, nullptr, nullptr);
 }
 
 bool Connection::moved() const noexcept {
