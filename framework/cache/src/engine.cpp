@@ -245,7 +245,7 @@ void Engine::tryHits(std::span<Look> looks, Deadline deadline) {
   }
 }
 
-Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {
+Answer Engine::call(Call& call, CallContext& context, Recorder* parent) try {
   Answer answer = this->answer(call, context, parent);
   const auto& target = call.target();
   if (answer.stored && isRemembered(target)) {
@@ -253,6 +253,9 @@ Answer Engine::call(Call& call, CallContext& context, Recorder* parent) {
                        flights_.landings(answer.entry->digest));
   }
   return answer;
+} catch (...) {
+  if (parent) parent->refuse("goes on although a part of it has failed");
+  throw;
 }
 
 Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {

@@ -103,6 +103,8 @@ Answer Engine::renderAndStore(Call& call, CallContext& context, Recorder* parent
     count(target, Outcome::render_errors);
     if (store) noteMiss(found, key, wall, nullptr);
     if (auto stale = serveStale(target, context, found, parent)) return std::move(*stale);
+    // That it failed depends on what it had read.
+    if (parent) parent->merge(recorder);
     throw;
   }
   if (landing) landing->deliver(rendered, clock_.monotonic());

@@ -21,6 +21,7 @@ RequestActionContext::RequestActionContext(Site& site, State* sessions, RequestS
     : site_(site),
       sessions_(sessions),
       state_(state),
+      context_(context),
       reads_(site, state, route, no_arguments_, context, recorder_) {}
 
 std::string_view RequestActionContext::contentType() const {
@@ -42,6 +43,7 @@ std::optional<std::string_view> RequestActionContext::form(std::string_view name
 
 Receipt RequestActionContext::edit(const std::function<void(Edit&)>& work) {
   const auto* who = state_.user();
+  const CallContext::Writing writing(context_);
   return site_.store().edit(work,
                             who ? std::string_view(who->login) : std::string_view("anonymous"));
 }

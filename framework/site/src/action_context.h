@@ -93,6 +93,7 @@ class RequestActionContext final : public ActionContext {
   Site& site_;
   State* sessions_;
   RequestState& state_;
+  CallContext& context_;
   Document no_arguments_;
   Recorder recorder_;
   RequestContext reads_;

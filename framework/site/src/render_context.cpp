@@ -160,34 +160,37 @@ ObjectPtr RequestContext::object() {
 }
 
 ObjectPtr RequestContext::open(std::string_view path) {
-  checkTime();
-  recorder_.object(path);
-  return snapshot().object(path, recorder_);
+  return reading([&] {
+    recorder_.object(path);
+    return snapshot().object(path, recorder_);
+  });
 }
 
 std::vector<ObjectPtr> RequestContext::children(std::string_view path, const ChildrenQuery& query) {
-  checkTime();
-  recorder_.object(path);
-  return snapshot().children(path, query, recorder_);
+  return reading([&] {
+    recorder_.object(path);
+    return snapshot().children(path, query, recorder_);
+  });
 }
 
 std::size_t RequestContext::countChildren(std::string_view path, const ChildrenQuery& query) {
-  checkTime();
-  recorder_.object(path);
-  return snapshot().countChildren(path, query, recorder_);
+  return reading([&] {
+    recorder_.object(path);
+    return snapshot().countChildren(path, query, recorder_);
+  });
 }
 
 Document RequestContext::row(std::string_view table, std::int64_t id) {
-  checkTime();
-  return snapshot().row(table, id, recorder_);
+  return reading([&] { return snapshot().row(table, id, recorder_); });
 }
 
 Document RequestContext::query(std::string_view sql, const Arguments& arguments,
                                const QueryLimits& limits) {
-  checkTime();
-  QueryLimits in_time = limits;
-  in_time.time = std::min(limits.time, context_.deadline() - site_.options().clock->monotonic());
-  return snapshot().query(sql, arguments, recorder_, in_time);
+  return reading([&] {
+    QueryLimits in_time = limits;
+    in_time.time = std::min(limits.time, context_.deadline() - site_.options().clock->monotonic());
+    return snapshot().query(sql, arguments, recorder_, in_time);
+  });
 }
 
 Document RequestContext::acquire(std::string_view property) {
@@ -201,10 +204,9 @@ Document RequestContext::acquire(std::string_view property) {
 }
 
 Value RequestContext::callRoute(std::string_view path, std::string_view view, Document arguments) {
-  checkTime();
   std::shared_ptr<const Route> route;
   try {
-    route = site_.nestedRoute(path, view, snapshot());
+    route = reading([&] { return site_.nestedRoute(path, view, snapshot()); });
   } catch (const HttpError&) {
     recorder_.object(path);  // it may be there one day
     throw std::runtime_error("there is no view '" + std::string(view) + "' of " +

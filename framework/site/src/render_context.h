@@ -68,6 +68,20 @@ class RequestContext final : public RenderContext {
   [[nodiscard]] std::optional<std::string_view> simplified(const Normaliser* normaliser,
                                                            std::optional<std::string_view> value);
   [[nodiscard]] Value callRoute(std::string_view path, std::string_view view, Document arguments);
+  /// A view that goes on after what it reads has failed shows what it would not show another time.
+  /// That somebody may not see it is no failure: it follows from what was recorded.
+  template <class Read>
+  decltype(auto) reading(Read&& read) {
+    try {
+      checkTime();
+      return read();
+    } catch (const HttpError&) {
+      throw;
+    } catch (...) {
+      recorder_.refuse("goes on although something that it reads has failed");
+      throw;
+    }
+  }
 
   Site& site_;
   RequestState& state_;

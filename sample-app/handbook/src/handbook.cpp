@@ -171,7 +171,7 @@ class EditPage final : public larder::Action {
  public:
   Page run(ActionContext& context) override {
     context.requireCsrf();
-    const auto object = context.object();
+    auto object = context.object();
     if (!object) throw HttpError{404, "There is no page here."};
     const std::string title(context.form("title").value_or(""));
     std::string body(context.form("body").value_or(""));
@@ -194,12 +194,14 @@ class EditPage final : public larder::Action {
           edit.update(changed, revision);
         });
         return redirect(larder::urlPath(object->path));
-      } catch (const larder::EditConflict& conflict) {
+      } catch (const larder::EditConflict&) {
         // Nothing typed is lost: the form comes back with it, beside what the page holds now.
+        object = context.object();
+        if (!object) throw HttpError{404, "Somebody else has removed this page."};
         problem = "Somebody else has changed this page since you began (it is at revision " +
-                  std::to_string(conflict.actual) +
+                  std::to_string(object->revision) +
                   "). Your text is below and not saved yet: merge the two and save again.";
-        revision = conflict.actual;
+        revision = object->revision;
       }
     }
     return formPage(context, object->path, "edit",

@@ -123,6 +123,29 @@ TEST_F(EnginePartsTest, Semantics13_APageWithAPartThatMustNotBeKeptIsNotKept) {
   }
 }
 
+// What a part had read before it failed decides what the page shows instead.
+TEST_F(EnginePartsTest, LedgerL15_APageThatGoesOnWithoutAFailedPartIsNotStored) {
+  TestView part{"part", [&](auto&, Recorder& recorder, const MapInputs& inputs) -> Value {
+                  recorder.input("user");
+                  if (!inputs.values.contains("user")) throw std::runtime_error("not for you");
+                  return text("for the editor");
+                }};
+  TestView page{"page", [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
+                  TestCall call(part, "/a", inputs, policy, &manager);
+                  try {
+                    (void)engine.call(call, context, &recorder);
+                    return text("with part");
+                  } catch (...) {
+                    EXPECT_TRUE(recorder.isPrivate());
+                    return text("without part");
+                  }
+                }};
+  EXPECT_EQ(body(page), "without part");
+  EXPECT_EQ(cache->size(), 0U);
+  EXPECT_EQ(body(page, {{"user", "7"}}), "with part");
+  EXPECT_EQ(body(page), "without part");
+}
+
 /// A store that cannot be read at times.
 struct BlindLedger final : Ledger {
   BlindLedger() { setEras({{1, 0}}); }

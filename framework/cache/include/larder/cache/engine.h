@@ -93,11 +93,29 @@ class CallContext {
  public:
   CallContext(SnapshotSource& snapshots, Deadline deadline)
       : snapshots_(snapshots), deadline_(deadline) {}
-  /// Opened by the first render of the tree.
+  /// Opened by the first render of the tree. Throws std::logic_error while a Writing lives.
   [[nodiscard]] Snapshot& snapshot() {
+    if (writing_)
+      throw std::logic_error("inside an edit nothing is read but through the Edit (its open())");
     if (!snapshot_) snapshot_ = snapshots_.openSnapshot();
     return *snapshot_;
   }
+  /// While an action edits: caches are neither read nor filled (L11), and what is read afterwards
+  /// is of a later moment, that of the edit or after it.
+  class Writing {
+   public:
+    explicit Writing(CallContext& context) noexcept : context_(context) {
+      context_.snapshot_.reset();
+      context_.observed_.reset();
+      context_.writing_ = true;
+    }
+    Writing(const Writing&) = delete;
+    Writing& operator=(const Writing&) = delete;
+    ~Writing() { context_.writing_ = false; }
+
+   private:
+    CallContext& context_;
+  };
   [[nodiscard]] bool hasSnapshot() const noexcept { return snapshot_ != nullptr; }
   /// Of the innermost render under way, else of the request.
   [[nodiscard]] Deadline deadline() const noexcept { return deadline_; }
@@ -124,6 +142,7 @@ class CallContext {
   /// A store did not answer in time: none that may block is asked again, so that a page with many
   /// parts waits for it once (rule 27).
   bool store_hangs_ = false;
+  bool writing_ = false;
 };
 
 struct Answer {
