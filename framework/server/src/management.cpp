@@ -26,6 +26,17 @@ std::string digestOfToken(std::string_view token) {
   return {reinterpret_cast<const char*>(digest.data()), digest.size()};
 }
 
+std::string proofBy(std::string_view token_digest, std::string_view nonce) {
+  std::array<unsigned char, crypto_generichash_BYTES> proof;
+  ::crypto_generichash(proof.data(), proof.size(),
+                       reinterpret_cast<const unsigned char*>(nonce.data()), nonce.size(),
+                       reinterpret_cast<const unsigned char*>(token_digest.data()),
+                       token_digest.size());
+  std::array<char, 2 * crypto_generichash_BYTES + 1> digits;
+  ::sodium_bin2hex(digits.data(), digits.size(), proof.data(), proof.size());
+  return digits.data();
+}
+
 void respond(http::Response& response, int status, const json& body) {
   response.setStatus(status);
   response.addHeader("Content-Type", "application/json");
@@ -106,6 +117,10 @@ Result<std::string> readObjectColumn(std::string_view name) {
                didYouMean(name, kObjectColumns)};
 }
 
+std::string proofOfToken(std::string_view token, std::string_view nonce) {
+  return proofBy(digestOfToken(token), nonce);
+}
+
 ManagementHandler::ManagementHandler(ManagementBackend& backend, std::string_view token)
     : backend_(backend), token_digest_(digestOfToken(token)) {}
 
@@ -133,12 +148,14 @@ void ManagementHandler::answer(const http::Request& request, http::Response& res
   const auto origin = request.header("Origin");
   if (origin && !isOwnOrigin(*origin, request.authority()))
     return refuse(response, 403, "not from pages of another origin");
+  const std::string_view path = request.path();
+  if (path == "/@@proof" && request.query().size() == kNonceDigits)
+    return respond(response, 200, {{"proof", proofBy(token_digest_, request.query())}});
   if (!knowsToken(request.header("Authorization").value_or(""))) {
     response.addHeader("WWW-Authenticate", "Bearer realm=\"larder\"");
     return refuse(response, 401, "the token of the data folder is missing or wrong");
   }
 
-  const std::string_view path = request.path();
   const bool is_post = request.method() == http::Method::post;
   const bool is_get = request.method() == http::Method::get;
   if (path == "/@@invalidate") {

@@ -6,7 +6,9 @@
 #include <Poco/Net/HTTPResponse.h>
 #include <Poco/StreamCopier.h>
 #include <Poco/Timespan.h>
+#include <sodium.h>
 
+#include <array>
 #include <fstream>
 
 #include "larder/server/management.h"
@@ -16,6 +18,35 @@ namespace larder::server {
 namespace {
 
 constexpr long kPatienceSeconds = 20;
+
+struct Answer {
+  Poco::Net::HTTPResponse head;
+  nlohmann::json body;
+};
+
+Answer receive(Poco::Net::HTTPClientSession& session) {
+  Answer answer;
+  std::string text;
+  Poco::StreamCopier::copyToString(session.receiveResponse(answer.head), text);
+  answer.body = nlohmann::json::parse(text, nullptr, false);
+  return answer;
+}
+
+/// Whether who is at the other end knows the token.
+bool isLarder(Poco::Net::HTTPClientSession& session, const std::string& token) {
+  if (::sodium_init() < 0) return false;
+  std::array<unsigned char, kNonceDigits / 2> bytes;
+  ::randombytes_buf(bytes.data(), bytes.size());
+  std::array<char, kNonceDigits + 1> nonce;
+  ::sodium_bin2hex(nonce.data(), nonce.size(), bytes.data(), bytes.size());
+  Poco::Net::HTTPRequest request(Poco::Net::HTTPRequest::HTTP_GET,
+                                 std::string("/@@proof?") + nonce.data(),
+                                 Poco::Net::HTTPMessage::HTTP_1_1);
+  session.sendRequest(request);
+  const nlohmann::json answer = receive(session).body;
+  return answer.is_object() && answer.contains("proof") &&
+         answer["proof"] == proofOfToken(token, nonce.data());
+}
 
 }  // namespace
 
@@ -39,6 +70,12 @@ Result<nlohmann::json> ManagementClient::ask(const std::string& method, const st
   try {
     Poco::Net::HTTPClientSession session(address_, port_);
     session.setTimeout(Poco::Timespan(kPatienceSeconds, 0));
+    session.setKeepAlive(true);  // so that the token goes to who has proved to know it
+    if (!isLarder(session, token_)) {
+      return Error{place +
+                   ": who listens there does not know this site's token, and was not told it; see "
+                   "[management] port, or start the server"};
+    }
     Poco::Net::HTTPRequest request(method, target, Poco::Net::HTTPMessage::HTTP_1_1);
     request.set("Authorization", "Bearer " + token_);
     if (!body.empty()) {
@@ -46,15 +83,13 @@ Result<nlohmann::json> ManagementClient::ask(const std::string& method, const st
       request.setContentLength(static_cast<std::streamsize>(body.size()));
     }
     session.sendRequest(request) << body;
-    Poco::Net::HTTPResponse response;
-    std::string text;
-    Poco::StreamCopier::copyToString(session.receiveResponse(response), text);
-    nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
-    if (!answer.is_object())
+    Answer answer = receive(session);
+    if (!answer.body.is_object())
       return Error{place + ": this is no management port of Larder; see [management] port"};
-    if (response.getStatus() != Poco::Net::HTTPResponse::HTTP_OK)
-      return Error{place + ": " + answer.value("error", std::to_string(response.getStatus()))};
-    return answer;
+    const int status = answer.head.getStatus();
+    if (status != Poco::Net::HTTPResponse::HTTP_OK)
+      return Error{place + ": " + answer.body.value("error", std::to_string(status))};
+    return std::move(answer.body);
   } catch (const Poco::Exception& e) {
     return Error{place + ": no answer (" + e.displayText() + "); is the server running?"};
   }

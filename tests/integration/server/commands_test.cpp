@@ -1,7 +1,10 @@
 // The program's commands and exit statuses.
 #include <Poco/Net/ServerSocket.h>
+#include <Poco/Net/StreamSocket.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "installation.h"
 
@@ -288,6 +291,31 @@ TEST_F(Commands, UserAddedIsListed) {
   const Finished finished = run({"user", "list", "-c", conf_});
   EXPECT_EQ(finished.status, 0);
   EXPECT_NE(finished.output.find("anna\tAnna\teditor"), std::string::npos) << finished.output;
+}
+
+TEST_F(Commands, FaultA40_TheTokenIsNotSentToWhoDoesNotKnowIt) {
+  const std::string token(64, 'a');
+  const std::string file = dir_.write("var/management.token", token + "\n");
+  ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
+  Poco::Net::ServerSocket stranger(Poco::Net::SocketAddress("127.0.0.1", management_port_));
+  std::string heard;
+  std::thread listening([&] {
+    if (!stranger.poll(Poco::Timespan(20, 0), Poco::Net::Socket::SELECT_READ)) return;
+    auto client = stranger.acceptConnection();
+    const std::string answer = "HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n{\"proof\": \"aaa\"}";
+    char chunk[4096];
+    for (int count = 0; (count = client.receiveBytes(chunk, sizeof chunk)) > 0;) {
+      heard.append(chunk, static_cast<std::size_t>(count));
+      client.sendBytes(answer.data(), static_cast<int>(answer.size()));
+    }
+  });
+  const Finished finished = run({"stats", "-c", conf_});
+  listening.join();
+  EXPECT_EQ(finished.status, 1);
+  EXPECT_NE(finished.output.find("does not know this site's token"), std::string::npos)
+      << finished.output;
+  EXPECT_NE(heard.find("/@@proof?"), std::string::npos) << heard;
+  EXPECT_EQ(heard.find(token), std::string::npos) << heard;
 }
 
 TEST_F(Commands, StatsWithoutAServerSaysSo) {

@@ -82,6 +82,17 @@ TEST_F(Management, FaultA40_RefusesWithoutToken) {
     EXPECT_EQ(ask(line, "").status, 401) << line;
 }
 
+TEST_F(Management, FaultA40_ProvesThatItKnowsTheTokenWithoutTellingIt) {
+  const std::string nonce(kNonceDigits, '7');
+  const Answer answer = ask("GET /@@proof?" + nonce, "");
+  EXPECT_EQ(answer.status, 200);
+  const auto proof = nlohmann::json::parse(answer.body).at("proof").get<std::string>();
+  EXPECT_EQ(proof, proofOfToken(kToken, nonce));
+  EXPECT_NE(proof, proofOfToken("0123456789abcdee", nonce));
+  EXPECT_NE(proof, proofOfToken(kToken, std::string(kNonceDigits, '8')));
+  EXPECT_EQ(ask("GET /@@proof?7", "").status, 401);
+}
+
 TEST_F(Management, FaultA40_RefusesAForeignToken) {
   EXPECT_EQ(ask("GET /@@caches", "Authorization: Bearer 0123456789abcdee\r\n").status, 401);
   EXPECT_EQ(ask("GET /@@caches", "Authorization: Bearer 0123456789abcde\r\n").status, 401);

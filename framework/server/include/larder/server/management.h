@@ -79,6 +79,12 @@ Result<std::string> readOrMakeToken(const std::filesystem::path& file);
 Result<std::string> readToken(const std::filesystem::path& file);
 [[nodiscard]] std::filesystem::path tokenFile(const std::filesystem::path& data_folder);
 
+/// What GET /@@proof?NONCE answers: that who answers knows the token, without telling it. Asked for
+/// before the token is sent, since anybody may listen on the port while no server runs.
+[[nodiscard]] std::string proofOfToken(std::string_view token, std::string_view nonce);
+/// Of a nonce, characters.
+inline constexpr std::size_t kNonceDigits = 64;
+
 class ManagementHandler final : public http::Handler {
  public:
   /// The backend outlives it.
