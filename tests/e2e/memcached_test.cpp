@@ -13,7 +13,7 @@ using FaultMemcached = NotesTest;
 
 TEST_F(FaultMemcached, Semantics32_TenViewsOfSixtyTwoMembersAreTenRoundTrips) {
   auto memcached = launch();
-  configureNotes({memcached.address()}, "timeout = \"5s\"\nconnect_timeout = \"5s\"\n");
+  configureNotes({memcached.address()}, kPatient);
   publish(kMembers, "version-1");
   const auto server = serve();
   expectCurrentOverview();
@@ -29,8 +29,7 @@ TEST_F(FaultMemcached, Semantics32_TenViewsOfSixtyTwoMembersAreTenRoundTrips) {
 
 TEST_F(FaultMemcached, Semantics32_WithoutPrefetchEachMemberIsAskedFor) {
   auto memcached = launch();
-  configureNotes({memcached.address()},
-                 "timeout = \"5s\"\nconnect_timeout = \"5s\"\nprefetch = false\n");
+  configureNotes({memcached.address()}, std::string(kPatient) + "prefetch = false\n");
   publish(kMembers, "version-1");
   const auto server = serve();
   expectCurrentOverview();
@@ -75,7 +74,7 @@ TEST_F(FaultMemcached, StatisticsShowEachServerAndWhatItSaysOfItself) {
 // The format is documented in larder/cache/envelope.h; the reader here is another library's.
 TEST_F(FaultMemcached, AnyMessagePackLibraryReadsWhatIsStored) {
   auto memcached = launch();
-  configureNotes({memcached.address()});
+  configureNotes({memcached.address()}, kPatient);
   publish(1, "version-1");
   const auto server = serve();
   expectCurrentPages();
@@ -101,7 +100,7 @@ TEST_F(FaultMemcached, AnyMessagePackLibraryReadsWhatIsStored) {
 
 TEST_F(FaultMemcached, FaultA27_NothingOfARequestReachesTheServersCommands) {
   auto memcached = launch();
-  configureNotes({memcached.address()});
+  configureNotes({memcached.address()}, kPatient);
   publish(3, "version-1");
   const auto server = serve();
   ASSERT_EQ(memcached.ask("set victim 0 0 5\r\nalive"), "STORED\r\n");
@@ -117,7 +116,7 @@ TEST_F(FaultMemcached, FaultA27_NothingOfARequestReachesTheServersCommands) {
 
 TEST_F(FaultMemcached, FaultA28_LongParametersWithACommonBeginningAreTwoPages) {
   auto memcached = launch();
-  configureNotes({memcached.address()});
+  configureNotes({memcached.address()}, kPatient);
   publish(1, "version-1");
   const auto server = serve();
   const std::string head(10'000, 'a');
@@ -133,7 +132,7 @@ TEST_F(FaultMemcached, FaultA28_LongParametersWithACommonBeginningAreTwoPages) {
 
 TEST_F(FaultMemcached, FaultA29_APageThatHasBecomeTooLargeIsNotTheOldOne) {
   auto memcached = launch();
-  configureNotes({memcached.address()}, "compress_above = \"64M\"\n");
+  configureNotes({memcached.address()}, std::string(kPatient) + "compress_above = \"64M\"\n");
   publish(2, "version-1");
   const auto server = serve();
   expectCurrentPages();

@@ -16,6 +16,8 @@ class NotesTest : public server::Installation {
   static constexpr int kMembers = 62;
   /// A server that is well again is noticed at once.
   static constexpr const char* kQuickProbes = "first_probe = \"10ms\"\nmax_probe = \"40ms\"\n";
+  /// For tests that are not about time, on a busy machine.
+  static constexpr const char* kPatient = "timeout = \"5s\"\nconnect_timeout = \"5s\"\n";
 
   static testing::MemcachedServer launch(testing::MemcachedServer::Options options = {});
   /// `settings` of the manager.
