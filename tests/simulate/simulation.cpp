@@ -212,7 +212,7 @@ void World::ask(SimulatedSite& site, SiteProcess& process, Asked asked) {
     ++report_.refused;
     note(who + ": " + refused.reason);
   } catch (const CallCycle& cycle) {
-    world_.violation = who + ": a cycle where there is none: " + cycle.path;
+    world_.violation = who + ": " + cycle.problem + ", where they do not: " + cycle.path;
   }
 }
 

@@ -136,7 +136,9 @@ Value Engine::runView(Call& call, CallContext& context, Recorder& recorder, cons
   if (cycle || context.rendering_.size() >= kMaxDepth) {
     std::string path;
     for (const auto& outer : context.rendering_names_) path += outer + " -> ";
-    throw CallCycle{path + name};
+    throw CallCycle{path + name, cycle ? "views call each other in a circle"
+                                       : "views call each other more than " +
+                                             std::to_string(kMaxDepth) + " deep"};
   }
   if (clock_.monotonic() >= context.deadline_)
     throw CallRefused{"the request's time was over before " + name + " was rendered"};

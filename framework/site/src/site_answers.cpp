@@ -41,7 +41,7 @@ void Site::handle(const RequestView& request, Reply& reply, RequestMemo* first_l
   } catch (const CallRefused& e) {
     fillBusy(reply, e.reason);
   } catch (const CallCycle& e) {
-    fail(state, reply, "views call each other in a circle: " + e.path);
+    fail(state, reply, e.problem + ": " + e.path);
   } catch (const EditConflict& e) {
     fillError(reply, 409,
               e.path + " was changed by somebody else meanwhile (revision " +

@@ -199,6 +199,7 @@ TEST_F(EnginePartsTest, ACycleIsReportedWithItsPath) {
     FAIL();
   } catch (const CallCycle& e) {
     EXPECT_EQ(e.path, "/a page -> /a page");
+    EXPECT_EQ(e.problem, "views call each other in a circle");
   }
 }
 

@@ -76,7 +76,8 @@ class Call {
 /// Thrown by call() when a render asks, directly or not, for its own result, or calls are nested
 /// too deep.
 struct CallCycle {
-  std::string path;  ///< "/a view -> /b view -> /a view"
+  std::string path;     ///< "/a view -> /b view -> /a view"
+  std::string problem;  ///< "views call each other in a circle"
 };
 
 /// Thrown by call() when the render would start after the deadline, or too many are under way.
