@@ -49,6 +49,27 @@ bool isName(std::string_view name) {
   });
 }
 
+bool loadsCode(std::string_view tag) {
+  return tag == "script" || tag == "embed" || tag == "object" || tag == "base";
+}
+
+/// Whether data behind this beginning of an address cannot choose the server. Browsers take a
+/// backslash for a slash and skip white space.
+bool namesServer(std::string_view beginning) {
+  std::string text;
+  for (const char c : beginning.substr(0, beginning.find('&'))) {
+    if (static_cast<unsigned char>(c) > ' ') text += c == '\\' ? '/' : c;
+  }
+  std::string_view rest = text;
+  const auto end = rest.find_first_of(":/?#");
+  if (end == std::string_view::npos) return false;
+  const bool has_scheme = rest[end] == ':';
+  if (has_scheme) rest.remove_prefix(end + 1);
+  const auto slashes = std::min(rest.find_first_not_of('/'), rest.size());
+  if (!has_scheme && slashes < 2) return slashes == 0 || rest.size() > 1;
+  return rest.find_first_of("/?#", slashes) != std::string_view::npos;
+}
+
 class Checker {
  public:
   Checker(const TemplateText& source, const std::vector<std::string>& includes)
@@ -99,8 +120,10 @@ class Checker {
       refreshes_ = false;
     }
     using Address = HtmlContext::Address;
+    const bool in_value = html_.state() == HtmlContext::State::value;
     const bool has_data = html_.address() == Address::data || html_.address() == Address::mixed;
     html_.feed(c);
+    if (!in_value && html_.state() == HtmlContext::State::value) value_ = at_ + 1;
     if (has_data && html_.address() == Address::script && contains(kAddresses, html_.attribute()))
       return fail(at_, "what stands before this would be the scheme of the address in " +
                            html_.attribute() + ", with data in it or not in every case");
@@ -279,6 +302,9 @@ class Checker {
     using Address = HtmlContext::Address;
     const std::string& tag = html_.tag();
     const std::string& attribute = html_.attribute();
+    if (loadsCode(tag) && !namesServer(text_.substr(value_, text_.find("{{", value_) - value_)))
+      return "decides what a " + tag + " element loads; begin its " + attribute +
+             " with an address of your own, up to the / behind the server's name";
     switch (html_.address()) {
       case Address::harmless:
         return modifierProblem(modifiers, kHtmlModifiers);
@@ -299,9 +325,6 @@ class Checker {
       case Address::data:
         break;
     }
-    if (tag == "script" || tag == "embed" || tag == "object" || tag == "base")
-      return "decides what a " + tag + " element loads; begin its " + attribute +
-             " with an address of your own";
     return modifierProblem(modifiers, kUrlModifiers);
   }
 
@@ -333,6 +356,7 @@ class Checker {
   CheckedTemplate out_;
   std::size_t at_ = 0;
   std::size_t construct_ = 0;  ///< where the tag, comment or script that is being read begins
+  std::size_t value_ = 0;      ///< where the value of the attribute begins
   HtmlContext html_;
   std::vector<Section> sections_;
   bool refreshes_ = false;  ///< the tag is a meta element with data in its content
