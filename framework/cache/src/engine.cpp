@@ -53,7 +53,7 @@ void Engine::count(const Target& target, Outcome outcome) noexcept {
 
 void Engine::buildKey(const Target& target, const InputSource& inputs, const InputNames& names,
                       KeyBuilder& key) {
-  key.begin(target.site, target.path, target.view, target.revision);
+  key.begin(target.site, target.path, target.view, target.revision, target.definition);
   for (const auto& name : names) inputs.write(name, key);
 }
 

@@ -9,7 +9,7 @@ namespace larder {
 
 namespace {
 
-constexpr char kVersion = 1;
+constexpr char kVersion = 2;
 constexpr std::uint32_t kMaxValues = 1U << 20U;
 
 /// Reads key bytes from the front; `ok` turns false at the first thing that is no key.
@@ -81,13 +81,14 @@ void KeyBuilder::typed(char type, std::string_view value) {
 }
 
 void KeyBuilder::begin(std::string_view site, std::string_view path, std::string_view view,
-                       std::uint64_t revision) {
+                       std::uint64_t revision, std::string_view definition) {
   size_ = 0;
   raw(&kVersion, 1);
   sized(site);
   sized(path);
   sized(view);
   number(revision, 8);
+  sized(definition);
 }
 
 void KeyBuilder::input(std::string_view name, std::size_t values) {
@@ -162,6 +163,7 @@ bool keyHasInput(std::string_view key_bytes, std::string_view name) noexcept {
   r.number(1);
   for (int i = 0; i < 3; ++i) r.sized();
   r.number(8);
+  r.sized();
   while (r.more()) {
     const auto input = r.sized();
     auto values = r.number(4);
@@ -182,6 +184,8 @@ std::vector<KeyPart> keyParts(std::string_view key_bytes) {
   for (const char* name : {"site", "path", "view"})
     parts.push_back({name, {std::string(r.sized())}});
   r.number(8);
+  if (const auto definition = r.sized(); !definition.empty())
+    parts.push_back({"definition", {std::string(definition)}});
   while (r.more()) {
     KeyPart part{std::string(r.sized()), {}};
     auto values = r.number(4);
@@ -203,7 +207,8 @@ std::string describeKey(std::string_view key_bytes) {
   for (const KeyPart& part : keyParts(key_bytes)) {
     out.append(out.empty() ? "" : ", ").append(part.name);
     if (part.absent) out.append(" absent");
-    const bool fixed = part.name == "site" || part.name == "path" || part.name == "view";
+    const bool fixed = part.name == "site" || part.name == "path" || part.name == "view" ||
+                       part.name == "definition";
     const char* quote = fixed ? "" : "\"";
     for (const auto& value : part.values) out.append("=").append(quote).append(value).append(quote);
   }

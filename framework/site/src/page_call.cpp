@@ -93,6 +93,13 @@ Value PageCall::renderJson(CallContext& context, Recorder& recorder) {
 }
 
 Value PageCall::render(CallContext& context, Recorder& recorder) {
+  // A render waits for its turn, in the background for long: what it renders may be of another type
+  // by now.
+  const auto now = context.snapshot().stamp();
+  if (route_->stamp.schema != now.schema ||
+      site_.engine_.ledger().judge(route_->stamp, route_->scopes, now.as_of) != Verdict::valid) {
+    recorder.refuse("what answers this address may have changed before the render");
+  }
   recorder.scopes(route_->scopes, route_->scope_names);
   Value value = form_ == Form::json ? renderJson(context, recorder) : renderView(context, recorder);
   const auto made = value.page();

@@ -54,6 +54,8 @@ struct Route {
   const ActionDefinition* action = nullptr;
   std::string path;  ///< of the object, or as matched by the app's route
   std::vector<std::pair<std::string, std::string>> variables;
+  std::string definition;      ///< Target's
+  std::uint64_t revision = 0;  ///< Target's
   bool named = false;  ///< the view or action was asked for by name, not as what the object is
   std::shared_ptr<const Binding> binding;
   ViewMemory* memory = nullptr;

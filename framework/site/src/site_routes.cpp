@@ -12,7 +12,8 @@ Target Route::target(std::string_view site, std::string_view view_name) const no
   t.site = site;
   t.path = path;
   t.view = view_name;
-  t.revision = view->revision;
+  t.definition = definition;
+  t.revision = revision;
   t.inputs = binding->inputs;
   t.policy = &binding->policy;
   t.manager = binding->manager.get();
@@ -54,9 +55,44 @@ bool matchPattern(std::string_view pattern, std::string_view path,
   return true;
 }
 
+/// Those of an app's routes that match an address.
+struct Matching {
+  const RouteDefinition* own = nullptr;    ///< of this method, and of this view if one was named
+  const RouteDefinition* first = nullptr;  ///< of any method
+  std::string methods;                     ///< that they answer
+};
+
+Matching routesAt(const AppDefinition& app, std::string_view below, std::string_view method,
+                  std::string_view view) {
+  Matching found;
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (const auto& r : app.routes) {
+    if (!matchPattern(r.pattern, below, variables)) continue;
+    if (!found.first) found.first = &r;
+    if (!found.own && r.method == method && (view.empty() || r.name == view)) found.own = &r;
+    if (found.methods.find(r.method) == std::string::npos)
+      found.methods += (found.methods.empty() ? "" : ", ") + r.method;
+  }
+  return found;
+}
+
 std::string_view belowMount(std::string_view path, std::string_view mount) noexcept {
   auto rest = mount == "/" ? path : path.substr(mount.size());
   return rest == "/" ? std::string_view() : rest;
+}
+
+/// Everything beside path and name that tells this definition, and how it was asked for, from
+/// others: no two of them may have one key (L14).
+void describe(Route& route, const RouteDefinition* routed, std::string_view below) {
+  const auto& type = route.view ? route.view->type : route.action->type;
+  if (!type.empty()) {
+    route.definition = "type " + type;
+  } else if (routed) {
+    route.definition = "route " + routed->pattern;
+    (void)matchPattern(routed->pattern, below, route.variables);
+  }
+  if (route.view)
+    route.revision = hash64(std::to_string(route.view->revision) + " " + route.mount->path);
 }
 
 }  // namespace
@@ -76,41 +112,29 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
   route->mount = &*mount;
   const AppDefinition& app = *mount->app;
 
+  // Also of what a route answers: an action on the address ends all of its pages (rule 24).
+  Recorder recorder;
+  recorder.scope(kSiteScope);
+  recorder.object(object_path);
+  route->scope_names = recorder.scopes();
+  for (const auto& scope : route->scope_names) route->scopes.push_back(scopeId(scope));
+
+  const bool reads = readsOnly(method);
+  const auto below = belowMount(object_path, mount->path);
+  const auto matching = routesAt(app, below, reads ? "GET" : method, view);
+  const RouteDefinition* routed = matching.own;
   std::string object_manager;
   std::string_view type;
-  bool matched = false;
-  std::string allowed;
-  const auto below = belowMount(object_path, mount->path);
-  if (view.empty()) {
-    for (const auto& r : app.routes) {
-      if (!matchPattern(r.pattern, below, route->variables)) continue;
-      if (r.method == (readsOnly(method) ? "GET" : method)) {
-        matched = true;
-        view = r.name;
-        break;
-      }
-      if (allowed.find(r.method) == std::string::npos)
-        allowed += (allowed.empty() ? "" : ", ") + r.method;
-    }
-    if (!matched && !allowed.empty()) throw MethodNotAllowed{allowed};
-  }
-  if (!matched) {
-    route->variables.clear();
-    Recorder recorder;
-    recorder.object(object_path);
+  if (view.empty() && matching.first) {
+    if (!routed) throw MethodNotAllowed{matching.methods};
+    view = routed->name;
+  } else {
     const auto object = snapshot.object(object_path, recorder);
-    route->scope_names = recorder.scopes();
-    for (const auto& scope : route->scope_names) route->scopes.push_back(scopeId(scope));
     // An app's own views that are for no type can be asked for at its mount and on its routes, also
     // where there is no object.
-    const bool on_route =
-        !object && !view.empty() &&
-        std::any_of(app.routes.begin(), app.routes.end(), [&](const RouteDefinition& r) {
-          return matchPattern(r.pattern, below, route->variables);
-        });
-    if (!object && !on_route && !(object_path == mount->path && !view.empty())) {
+    if (!object && !routed) routed = matching.first;
+    if (!object && !routed && (object_path != mount->path || view.empty()))
       throw HttpError{404, "There is nothing at " + route->path + "."};
-    }
     if (object) {
       type = object->type;
       object_manager = object->manager;
@@ -121,20 +145,17 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
         view = definition->default_view;
       }
     }
-    if (readsOnly(method)) {
-      route->view = app.findView(view, type);
-    } else {
-      route->action = app.findAction(view, type);
-      if (!route->action && app.findView(view, type)) throw MethodNotAllowed{"GET, HEAD"};
-    }
-  } else if (readsOnly(method)) {
-    route->view = app.findView(view, {});
+  }
+  if (reads) {
+    route->view = app.findView(view, type);
   } else {
-    route->action = app.findAction(view, {});
+    route->action = app.findAction(view, type);
+    if (!route->action && app.findView(view, type)) throw MethodNotAllowed{"GET, HEAD"};
   }
   if (!route->view && !route->action) {
     throw HttpError{404, "There is no view '" + std::string(view) + "' of " + route->path + "."};
   }
+  describe(*route, routed, below);
   if (route->view) bind(*route, object_manager);
   return route;
 }

@@ -36,6 +36,23 @@ TEST(KeyBuilder, Semantics01_AbsentEmptyAndLiteralDiffer) {
   }
 }
 
+TEST(KeyBuilder, LedgerL14_DefinitionsOfOneNameAreApartAndShown) {
+  const auto keyOfDefinition = [](std::string_view definition) {
+    KeyBuilder key;
+    key.begin("site", "/items/6", "show", 1, definition);
+    key.input("param:q", 1);
+    key.text("x");
+    return std::string(key.bytes());
+  };
+  const auto typed = keyOfDefinition("type document");
+  EXPECT_NE(typed, keyOfDefinition("route /items/{id}"));
+  EXPECT_NE(typed, keyOfDefinition(""));
+  EXPECT_TRUE(keyHasInput(typed, "param:q"));
+  EXPECT_EQ(describeKey(typed),
+            "site=site, path=/items/6, view=show, definition=type document, param:q=\"x\"");
+  EXPECT_EQ(keyParts(keyOfDefinition("")).size(), 4U);
+}
+
 TEST(KeyBuilder, Semantics02_RepeatedParametersKeepTheirOrder) {
   EXPECT_NE(keyOf("/", {{"a", {"1", "2"}}}), keyOf("/", {{"a", {"2", "1"}}}));
   EXPECT_NE(keyOf("/", {{"a", {"1", "2"}}}), keyOf("/", {{"a", {"2"}}}));

@@ -49,6 +49,9 @@ struct Target {
   std::string_view site;
   std::string_view path;
   std::string_view view;
+  /// Which of several of this name it is, and what else of the configuration the render depends
+  /// on; may be empty.
+  std::string_view definition = {};
   std::uint64_t revision = 0;  ///< of the view's code (L14)
   LearnedInputs* inputs = nullptr;
   const Policy* policy = nullptr;

@@ -1,7 +1,8 @@
 // KeyBuilder: writes the canonical bytes of a cache key.
 //
-// Bytes, all numbers little-endian: version (1 byte), site, path, view (each u32 length + bytes),
-// revision (u64), then for each input, sorted by name: name (u32 length + bytes), number of values
+// Bytes, all numbers little-endian: version (1 byte: 2), site, path, view (each u32 length +
+// bytes), revision (u64), definition (u32 length + bytes), then for each input, sorted by name:
+// name (u32 length + bytes), number of values
 // + 1 as u32 (0: the input is absent), and each value as one type byte, u32 length, bytes. Every
 // part is length-prefixed, so two different requests never have the same bytes.
 #pragma once
@@ -29,7 +30,7 @@ class KeyBuilder {
   KeyBuilder& operator=(const KeyBuilder&) = delete;
 
   void begin(std::string_view site, std::string_view path, std::string_view view,
-             std::uint64_t revision);
+             std::uint64_t revision, std::string_view definition = {});
   /// Inputs must come sorted by name, each once; followed by as many values as announced.
   void input(std::string_view name, std::size_t values);
   void absent(std::string_view name);
@@ -69,7 +70,7 @@ class KeyBuilder {
 /// that are no key.
 [[nodiscard]] bool keyHasInput(std::string_view key_bytes, std::string_view name) noexcept;
 
-/// One part of a key, for people: site, path, view, then the inputs.
+/// One part of a key, for people: site, path, view, definition if there is one, then the inputs.
 struct KeyPart {
   std::string name;
   std::vector<std::string> values;  ///< what is no text as "<8 bytes>"

@@ -1,0 +1,254 @@
+// What a site answers, and what of it is served again.
+#include "larder/site/site.h"
+
+#include <functional>
+#include <utility>
+
+#include "../cache/engine_fixture.h"
+#include "store_fixture.h"
+
+namespace larder::site {
+namespace {
+
+using larder::testing::ManualExecutor;
+using larder::testing::MapCache;
+
+class FakeRequest final : public RequestView {
+ public:
+  FakeRequest(std::string method, std::string path, std::string cookies)
+      : method_(std::move(method)), path_(std::move(path)), cookies_(std::move(cookies)) {}
+  [[nodiscard]] std::string_view method() const noexcept override { return method_; }
+  [[nodiscard]] std::string_view rawPath() const noexcept override { return path_; }
+  [[nodiscard]] std::string_view rawQuery() const noexcept override { return {}; }
+  [[nodiscard]] std::string_view authority() const noexcept override { return "site.test"; }
+  [[nodiscard]] bool secure() const noexcept override { return false; }
+  [[nodiscard]] std::optional<std::string_view> header(std::string_view) const noexcept override {
+    return std::nullopt;
+  }
+  [[nodiscard]] Fields headers() const override { return {}; }
+  [[nodiscard]] cache::ParamStatus readCookies(cache::Params& cookies) const override {
+    return cookies_.empty() ? cache::ParamStatus::ok : cookies.addCookies(cookies_);
+  }
+  [[nodiscard]] std::string_view body() const noexcept override { return {}; }
+  [[nodiscard]] std::string peer() const override { return "192.0.2.1"; }
+
+ private:
+  std::string method_;
+  std::string path_;
+  std::string cookies_;
+};
+
+struct FunctionView final : View {
+  using Code = std::function<std::string(RenderContext&)>;
+  explicit FunctionView(Code view_code) : code(std::move(view_code)) {}
+  Value render(RenderContext& context) override {
+    Page page;
+    page.body = code(context);
+    return page;
+  }
+  Code code;
+};
+
+struct FunctionAction final : Action {
+  using Code = std::function<std::string(ActionContext&)>;
+  explicit FunctionAction(Code action_code) : code(std::move(action_code)) {}
+  Page run(ActionContext& context) override {
+    Page page;
+    page.body = code(context);
+    return page;
+  }
+  Code code;
+};
+
+struct FunctionApp final : App {
+  explicit FunctionApp(std::function<void(AppBuilder&)> with) : definition(std::move(with)) {}
+  void define(AppBuilder& builder) override { definition(builder); }
+  std::function<void(AppBuilder&)> definition;
+};
+
+class SiteTest : public StoreTest {
+ protected:
+  SiteTest() { create("/a", "title"); }
+
+  static void view(AppBuilder& app, std::string_view name, FunctionView::Code code,
+                   std::string_view type = {}) {
+    app.view(name, type, std::make_unique<FunctionView>(std::move(code)));
+  }
+  static void action(
+      AppBuilder& app, std::string_view name,
+      FunctionAction::Code code = [](ActionContext&) { return std::string(); }) {
+    app.action(name, {}, std::make_unique<FunctionAction>(std::move(code)));
+  }
+  /// A library whose build stays the same whatever it defines, at /.
+  void serve(std::function<void(AppBuilder&)> definition, const std::string& permission = {}) {
+    FunctionApp app(std::move(definition));
+    auto defined = defineApp(app, 1, "test");
+    ASSERT_TRUE(defined) << defined.error().message;
+    for (auto& its_view : defined->views) its_view.permission = permission;
+    SiteConfig config;
+    config.mounts = {{"/", std::make_shared<AppDefinition>(std::move(*defined))}};
+    config.registry = registry_;
+    const auto done = site_.configure(std::move(config));
+    ASSERT_TRUE(done) << done.error().message;
+  }
+  struct Got {
+    int status = 0;
+    std::string body;
+    bool hit = false;
+    bool stored = false;
+    bool is_private = false;
+    Millis date = 0;
+  };
+  Got ask(const std::string& method, const std::string& path, const std::string& cookies = {}) {
+    const FakeRequest request(method, path, cookies);
+    Reply reply;
+    if (method != "GET" || site_.tryFast(request, reply) != Quick::hit) {
+      reply = {};
+      site_.handle(request, reply);
+    }
+    const auto page = reply.content();
+    const bool hit = reply.outcome == Outcome::hit || reply.outcome == Outcome::hit_stale;
+    return {page.status,  std::string(page.body), hit,
+            reply.stored, reply.is_private,       page.last_modified};
+  }
+  Got get(const std::string& path) { return ask("GET", path); }
+  /// The title of /a, as its page.
+  void serveTitles() {
+    serve([](AppBuilder& app) {
+      view(
+          app, "page", [](RenderContext& context) { return context.object()->title; }, "document");
+      app.type("document", "page");
+    });
+    clock_.advance(10'000);
+  }
+  void setType(const std::string& path, const std::string& type) {
+    shell(file(), {"UPDATE object SET type = '" + type + "' WHERE path = '" + path + "'"});
+  }
+
+  std::shared_ptr<MapCache> cache_ = std::make_shared<MapCache>();
+  ManualExecutor executor_{clock_, ManualExecutor::Waiting::drives};
+  Policy policy_ = [] {
+    Policy policy;
+    policy.stale_while_revalidate = 60'000;
+    return policy;
+  }();
+  ManagerPtr manager_ = std::make_shared<const CacheManager>(
+      CacheManager::Identity{"/", "fast", "Map", true}, policy_, cache_, false);
+  std::shared_ptr<const CacheManagerRegistry> registry_ =
+      std::make_shared<const CacheManagerRegistry>(std::vector<ManagerPtr>{manager_},
+                                                   std::vector<FailedManager>{});
+  std::unique_ptr<State> state_ = State::open(stateOptions());
+  Engine engine_{store_->ledger(), *store_, clock_, executor_, {}, {}};
+  Site site_{SiteOptions{.clock = &clock_,
+                         .executor = &executor_,
+                         .log = [](LogLevel, std::string_view) {},
+                         .finish = [](Page&, bool) {}},
+             *store_, state_.get(), engine_};
+
+ private:
+  StateOptions stateOptions() {
+    StateOptions options;
+    options.data_dir = dir_.file("var");
+    options.clock = &clock_;
+    return options;
+  }
+};
+
+std::string itemPage(RenderContext& context) {
+  return "item " + std::string(context.pathVariable("id"));
+}
+
+TEST_F(SiteTest, LedgerL14_AViewAskedForByNameHasTheVariablesOfItsOwnRoute) {
+  serve([](AppBuilder& app) {
+    view(app, "show", itemPage);
+    action(app, "save");
+    app.route("POST", "/items/{key}", "save");
+    app.route("GET", "/items/{id}", "show");
+  });
+  EXPECT_EQ(get("/items/6/@@show").body, "item 6");
+  EXPECT_EQ(get("/items/6").body, "item 6");
+}
+
+TEST_F(SiteTest, LedgerL14_AlsoWhereThereIsAnObject) {
+  create("/items");
+  create("/items/6");
+  serve([](AppBuilder& app) {
+    view(app, "show", itemPage);
+    app.type("document", "show");
+    app.route("GET", "/items/{id}", "show");
+  });
+  EXPECT_EQ(get("/items/6/@@show").body, "item 6");
+  EXPECT_EQ(get("/items/6").body, "item 6");
+}
+
+TEST_F(SiteTest, LedgerL14_ARouteWithOtherVariablesNeverMeetsTheOldPages) {
+  serve([](AppBuilder& app) {
+    view(app, "show", itemPage);
+    app.route("GET", "/items/{id}", "show");
+  });
+  EXPECT_EQ(get("/items/6").body, "item 6");
+  serve([](AppBuilder& app) {
+    view(app, "show", itemPage);
+    app.route("GET", "/items/{slug}", "show");
+  });
+  EXPECT_EQ(get("/items/6").body, "item ");
+}
+
+// An object exists for one way of asking and not for the other: at a routed path.
+TEST_F(SiteTest, LedgerL14_ViewsOfOneNameForATypeAndForEverythingAreApart) {
+  create("/items");
+  create("/items/6");
+  serve([](AppBuilder& app) {
+    view(
+        app, "show", [](RenderContext&) { return "of a document"; }, "document");
+    view(app, "show", [](RenderContext&) { return "of a route"; });
+    app.type("document", "show");
+    app.route("GET", "/items/{id}", "show");
+  });
+  EXPECT_EQ(get("/items/6/@@show").body, "of a document");
+  EXPECT_EQ(get("/items/6").body, "of a route");
+  EXPECT_TRUE(get("/items/6").hit);
+  EXPECT_EQ(get("/items/6/@@show").body, "of a document");
+}
+
+// The refresh waits in the executor while the object becomes another one.
+TEST_F(SiteTest, LedgerL07_ARenderByARouteOfAnEarlierMomentIsNotStored) {
+  serve([](AppBuilder& app) {
+    view(
+        app, "page",
+        [](RenderContext& context) { return "a document: " + std::string(context.object()->type); },
+        "document");
+    view(
+        app, "page",
+        [](RenderContext& context) { return "a picture: " + std::string(context.object()->type); },
+        "picture");
+    app.type("document", "page");
+    app.type("picture", "page");
+  });
+  EXPECT_EQ(get("/a").body, "a document: document");
+  clock_.advance(policy_.max_age);
+  EXPECT_TRUE(get("/a").hit) << "stale";
+  setType("/a", "picture");
+  const auto puts = cache_->puts.load();
+  executor_.runAll();
+  EXPECT_EQ(cache_->puts, puts);
+  setType("/a", "document");
+  EXPECT_EQ(get("/a").body, "a document: document");
+}
+
+TEST_F(SiteTest, AnInvalidationOfTheWholeSiteEndsWhatIsKnownOfItsAddresses) {
+  serve([](AppBuilder& app) {
+    view(
+        app, "page", [](RenderContext&) { return "a document"; }, "document");
+    view(
+        app, "page", [](RenderContext&) { return "a picture"; }, "picture");
+    app.type("document", "page");
+    app.type("picture", "page");
+  });
+  EXPECT_EQ(get("/a").body, "a document");
+  sly("UPDATE object SET type = 'picture' WHERE path = '/a'");
+  EXPECT_EQ(get("/a").body, "a picture") << log_;
+}
+
+}  // namespace
+}  // namespace larder::site
