@@ -187,15 +187,20 @@ TEST_F(UnreadInputs, ExplainTellsWhatIsStoredAndWhyItWasNot) {
                            "nothing was stored under this key; the new result was stored"}) {
     EXPECT_NE(stored.find(part), std::string::npos) << part << "\n" << stored;
   }
-  Visitor editor(port_);
-  editor.logIn(kLogin, kPassword);
-  ASSERT_EQ(editor.edit(page, "# First steps\n\nOther ones.\n").status, 303);
+  dir_.write("other/first-steps.md", "# First steps\n\nOther ones.\n");
+  const auto edit = run({"import", dir_.file("other"), "--to", "/handbook/guide", "-c", conf_});
+  ASSERT_EQ(edit.status, 0) << edit.output;
   const auto changed = explain().output;
   EXPECT_NE(changed.find("entry     none, "), std::string::npos) << changed;
   EXPECT_NE(changed.find("changed at "), std::string::npos) << changed;
   EXPECT_NE(changed.find(" by an edit: obj:" + page), std::string::npos) << changed;
   httpAsk(port_, "GET", page);
   EXPECT_NE(explain().output.find("by an edit: obj:" + page), std::string::npos);
+  Visitor editor(port_);
+  editor.logIn(kLogin, kPassword);
+  ASSERT_EQ(editor.edit(page, "# First steps\n\nAgain.\n").status, 303);
+  const auto acted = explain().output;
+  EXPECT_NE(acted.find(" by an invalidation: obj:" + page), std::string::npos) << acted;
   EXPECT_EQ(run({"explain", "/nowhere", "-c", conf_}).status, 1);
 }
 

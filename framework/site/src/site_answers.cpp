@@ -130,10 +130,11 @@ void Site::serveAction(RequestState& state, const Route& route, CallContext& con
   }
   std::optional<Receipt> receipt;
   if (page.status < 400) {
-    // RFC 9111, 4.4: what was stored for this address is over, also if the action did not say what
-    // it changed.
-    const Change change{route.named ? viewScope(route.action->name, route.path)
-                                    : objectScope(route.path)};
+    // Rule 24: what was stored of this object is over, also if the action did not say what it
+    // changed, or changed something elsewhere. Who comes or goes changes nothing of it.
+    const bool of_session = route.named && !action_context.setCookie().empty();
+    const Change change{of_session ? viewScope(route.action->name, route.path)
+                                   : objectScope(route.path)};
     const auto done = engine_.ledger().append({&change, 1});
     if (!done)
       throw std::runtime_error("the change could not be recorded: " + done.error().message);

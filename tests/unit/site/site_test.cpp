@@ -211,6 +211,38 @@ TEST_F(SiteTest, LedgerL14_ViewsOfOneNameForATypeAndForEverythingAreApart) {
   EXPECT_EQ(get("/items/6/@@show").body, "of a document");
 }
 
+TEST_F(SiteTest, Semantics24_AnActionOnARouteEndsItsPages) {
+  int version = 1;
+  serve([&](AppBuilder& app) {
+    view(app, "show", [&](RenderContext&) { return std::to_string(version); });
+    action(app, "save", [&](ActionContext&) { return std::to_string(++version); });
+    app.route("GET", "/items/{id}", "show");
+    app.route("POST", "/items/{id}", "save");
+  });
+  EXPECT_EQ(get("/items/5").body, "1");
+  EXPECT_TRUE(get("/items/5").hit);
+  EXPECT_TRUE(get("/items/50").stored);
+  EXPECT_EQ(ask("POST", "/items/5").status, 200);
+  EXPECT_EQ(get("/items/5").body, "2");
+  EXPECT_TRUE(get("/items/50").hit) << "another item's";
+}
+
+TEST_F(SiteTest, Semantics24_AnActionByNameEndsEveryViewOfItsObject) {
+  int version = 1;
+  serve([&](AppBuilder& app) {
+    view(
+        app, "page", [&](RenderContext&) { return std::to_string(version); }, "document");
+    action(app, "publish", [&](ActionContext&) { return std::to_string(++version); });
+    action(app, "fail", [](ActionContext&) -> std::string { throw HttpError{409, "no"}; });
+    app.type("document", "page");
+  });
+  EXPECT_EQ(get("/a").body, "1");
+  EXPECT_EQ(ask("POST", "/a/@@fail").status, 409);
+  EXPECT_TRUE(get("/a").hit);
+  EXPECT_EQ(ask("POST", "/a/@@publish").status, 200);
+  EXPECT_EQ(get("/a").body, "2");
+}
+
 // The refresh waits in the executor while the object becomes another one.
 TEST_F(SiteTest, LedgerL07_ARenderByARouteOfAnEarlierMomentIsNotStored) {
   serve([](AppBuilder& app) {
