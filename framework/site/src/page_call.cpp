@@ -2,6 +2,7 @@
 
 #include "larder/ignore_case.h"
 #include "larder/site/json.h"
+#include "page_dates.h"
 #include "render_context.h"
 #include "site_internal.h"
 
@@ -111,7 +112,9 @@ Value PageCall::render(CallContext& context, Recorder& recorder) {
       return equalsIgnoringCase(header.name, "Set-Cookie");
     });
   }
-  page.last_modified = site_.options().clock->wall();
+  const bool current =
+      route_->config->number == site_.config_number_.load(std::memory_order_acquire);
+  page.last_modified = current ? site_.dates_->of(target_, recorder) : 0;
   site_.options().finish(page, recorder.isPrivate());
   return page;
 }

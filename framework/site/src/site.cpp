@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "page_call.h"
+#include "page_dates.h"
 #include "receipt.h"
 #include "site_internal.h"
 
@@ -15,6 +16,7 @@ Site::Site(SiteOptions options, Store& store, State* state, Engine& engine)
       engine_(engine),
       routes_(std::make_unique<RouteCache>()),
       receipts_(std::make_unique<Receipts>(state)),
+      dates_(std::make_unique<PageDates>(*options_.clock, engine.ledger())),
       configured_(std::make_shared<Configured>()) {}
 
 Site::~Site() = default;
@@ -37,6 +39,7 @@ Result<> Site::configure(SiteConfig config) {
                    [](const Mount& a, const Mount& b) { return a.path.size() > b.path.size(); });
   auto next = std::make_shared<Configured>();
   next->config = std::move(config);
+  dates_->changeCode();
   {
     const std::lock_guard lock(configured_mutex_);
     next->number = configured_->number + 1;

@@ -243,6 +243,67 @@ TEST_F(SiteTest, Semantics24_AnActionByNameEndsEveryViewOfItsObject) {
   EXPECT_EQ(get("/a").body, "2");
 }
 
+TEST_F(SiteTest, LedgerL20_AnotherPageOfTheSameSecondHasNoDate) {
+  serveTitles();
+  const auto first = get("/a");
+  EXPECT_EQ(first.date, clock_.wall());
+  clock_.advance(300);
+  retitle("/a", "second");
+  const auto second = get("/a");
+  EXPECT_EQ(second.body, "second");
+  EXPECT_EQ(second.date, 0);
+  retitle("/a", "third");
+  clock_.advance(1'000);
+  EXPECT_EQ(get("/a").date, clock_.wall());
+}
+
+TEST_F(SiteTest, LedgerL20_AClockThatWasSetBackGivesNoDateTwice) {
+  serveTitles();
+  const auto first = get("/a");
+  clock_.jumpWall(-2'000);
+  retitle("/a", "second");
+  clock_.advance(2'000);
+  const auto second = get("/a");
+  EXPECT_EQ(second.body, "second");
+  EXPECT_EQ(second.date, 0) << "and not " << first.date;
+  retitle("/a", "third");
+  clock_.advance(3'000);
+  EXPECT_GT(get("/a").date, first.date);
+}
+
+TEST_F(SiteTest, LedgerL20_WithAnotherAppNoDateIsUsedTwice) {
+  serveTitles();
+  const auto first = get("/a");
+  EXPECT_NE(first.date, 0);
+  serve([](AppBuilder& app) {
+    view(
+        app, "other", [](RenderContext&) { return "another"; }, "document");
+    app.type("document", "other");
+  });
+  const auto second = get("/a");
+  EXPECT_EQ(second.body, "another");
+  EXPECT_EQ(second.date, 0);
+}
+
+// Who logs in asks for another page under the same address.
+TEST_F(SiteTest, LedgerL20_WhatDependsOnMoreThanTheAddressHasNoDate) {
+  serve([](AppBuilder& app) {
+    view(app, "theme", [](RenderContext& context) {
+      return std::string(context.cookie("theme").value_or("none"));
+    });
+    view(app, "search",
+         [](RenderContext& context) { return std::string(context.param("q").value_or("none")); });
+    view(app, "brief", [](RenderContext& context) {
+      context.maxAge(500);
+      return std::string("x");
+    });
+  });
+  clock_.advance(10'000);
+  EXPECT_EQ(get("/@@theme").date, 0);
+  EXPECT_EQ(get("/@@brief").date, 0);
+  EXPECT_NE(get("/@@search").date, 0);
+}
+
 // The refresh waits in the executor while the object becomes another one.
 TEST_F(SiteTest, LedgerL07_ARenderByARouteOfAnEarlierMomentIsNotStored) {
   serve([](AppBuilder& app) {

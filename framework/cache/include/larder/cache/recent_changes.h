@@ -42,6 +42,13 @@ class RecentChanges {
     return std::nullopt;
   }
 
+  /// Of those that are still known; nothing: there was none.
+  [[nodiscard]] std::optional<RecentChange> oldest() const {
+    const std::lock_guard lock(mutex_);
+    if (next_ == 0) return std::nullopt;
+    return changes_[next_ > kKept ? next_ % kKept : 0];
+  }
+
  private:
   mutable std::mutex mutex_;
   std::array<RecentChange, kKept> changes_;

@@ -111,6 +111,7 @@ struct Configured;
 struct Route;
 struct ViewMemory;
 class RequestState;
+class PageDates;
 class Receipts;
 class RouteCache;
 class PageCall;
@@ -193,6 +194,7 @@ class Site {
   Engine& engine_;
   std::unique_ptr<RouteCache> routes_;
   std::unique_ptr<const Receipts> receipts_;
+  std::unique_ptr<PageDates> dates_;
   mutable std::mutex configured_mutex_;
   std::shared_ptr<const Configured> configured_;
   std::atomic<std::uint64_t> config_number_{0};
