@@ -116,6 +116,7 @@ std::optional<std::string_view> RequestContext::session(std::string_view name) {
 }
 
 std::string RequestContext::csrfToken() {
+  recorder_.input("session:csrf");  // what shows it is one visitor's
   recorder_.refuse("shows a CSRF token");
   const auto* session = state_.session();
   return session ? session->csrf : std::string();

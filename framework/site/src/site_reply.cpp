@@ -13,11 +13,13 @@ void Site::fill(Reply& reply, Answer answer, const Route& route) const {
   reply.cacheable = route.binding->manager != nullptr;
   reply.outcome = answer.outcome;
   reply.stored = answer.stored;
-  reply.is_private = entry.is_private;
+  // What not everybody may see, or not everybody sees alike, is not for caches on the way.
+  reply.is_private = entry.is_private || !route.view->permission.empty();
   reply.age = std::max<Millis>(now - entry.lifetime.created, 0);
   reply.ttl = entry.lifetime.fresh_until == kForever ? kForever : entry.lifetime.fresh_until - now;
   for (const auto name : entry.inputs()) {
     const auto input = plainInput(name);
+    reply.is_private |= input.starts_with("cookie");
     if (input.starts_with("header:")) reply.vary.emplace_back(input.substr(7));
   }
   reply.entry = std::move(answer.entry);

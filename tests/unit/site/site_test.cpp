@@ -243,6 +243,28 @@ TEST_F(SiteTest, Semantics24_AnActionByNameEndsEveryViewOfItsObject) {
   EXPECT_EQ(get("/a").body, "2");
 }
 
+// Caches on the way cannot know who may see it.
+TEST_F(SiteTest, Semantics38_WhatIsNotForEverybodyIsPrivate) {
+  state_->addUser({"anna", "Anna", "correct horse", {"editor"}});
+  const auto cookies = std::string(kSessionCookie) + "=" + state_->startSession(1).token;
+  const auto define = [](AppBuilder& app) {
+    view(app, "page", [](RenderContext&) { return "x"; });
+    view(app, "theme", [](RenderContext& context) {
+      return std::string(context.cookie("theme").value_or("none"));
+    });
+    view(app, "form", [](RenderContext& context) { return context.csrfToken(); });
+  };
+  serve(define);
+  EXPECT_FALSE(ask("GET", "/@@page", cookies).is_private);
+  EXPECT_TRUE(get("/@@theme").is_private);
+  EXPECT_TRUE(ask("GET", "/@@theme", "theme=dark").is_private);
+  EXPECT_TRUE(get("/@@theme").hit);
+  EXPECT_TRUE(ask("GET", "/@@form", cookies).is_private);
+  serve(define, "editor");
+  EXPECT_EQ(get("/@@page").status, 401);
+  EXPECT_TRUE(ask("GET", "/@@page", cookies).is_private);
+}
+
 TEST_F(SiteTest, LedgerL20_AnotherPageOfTheSameSecondHasNoDate) {
   serveTitles();
   const auto first = get("/a");
