@@ -277,6 +277,7 @@ Answer Engine::answer(Call& call, CallContext& context, Recorder* parent) {
     const auto key = builder.key(target.partition);
     auto found = find(target, key, limit, context, attempt > 0);
     if (isServable(found.use)) return serve(call, found, parent);
+    if (!call.mayStore()) return renderAndStore(call, context, parent, key, found, false, nullptr);
     if (attempt == 2) return renderAndStore(call, context, parent, key, found, true, nullptr);
     const auto joined = flights_.join(key.digest, context, clock_.monotonic(), found.landings);
     if (!joined.flight) return renderAndStore(call, context, parent, key, found, true, nullptr);
@@ -304,7 +305,8 @@ Answer Engine::observeOnly(Call& call, CallContext& context, Recorder* parent) {
   const bool would_hit = isServable(found.use);
   Found none;
   none.miss = Outcome::bypass;
-  auto answer = renderAndStore(call, context, parent, key, none, !would_hit, nullptr);
+  const bool store = !would_hit && call.mayStore();
+  auto answer = renderAndStore(call, context, parent, key, none, store, nullptr);
   answer.stored = false;
   if (would_hit) {
     count(target, Outcome::observed_hits);

@@ -55,7 +55,9 @@ PageCall::PageCall(Site& site, RequestState& state, const std::shared_ptr<const 
                    OverHttp)
     : PageCall(site, state, route, Document(),
                route->memory->yields_document.load(std::memory_order_relaxed) ? Form::json
-                                                                              : Form::value) {}
+                                                                              : Form::value) {
+  may_store_ = state.request().method() != "HEAD";
+}
 
 Answer PageCall::answerOverHttp(Site& site, RequestState& state,
                                 const std::shared_ptr<const Route>& route, CallContext& context) {
@@ -68,6 +70,7 @@ Answer PageCall::answerOverHttp(Site& site, RequestState& state,
 }
 
 std::unique_ptr<Call> PageCall::detach() const {
+  if (!may_store_) return nullptr;
   auto call = std::make_unique<DetachedCall>(*this);
   if (!call->ok()) return nullptr;
   return call;
@@ -85,6 +88,7 @@ Value PageCall::renderView(CallContext& context, Recorder& recorder) {
 /// A view that has answered with a document may answer with a page, which is what it is.
 Value PageCall::renderJson(CallContext& context, Recorder& recorder) {
   PageCall view(site_, state_, route_, arguments_);
+  view.may_store_ = may_store_;
   const auto answer = site_.engine_.call(view, context, &recorder);
   if (answer.entry->value.isPage()) return answer.entry->value;
   Page page;

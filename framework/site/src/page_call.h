@@ -29,6 +29,7 @@ class PageCall final : public Call {
   [[nodiscard]] const InputSource& inputs() const noexcept override { return inputs_; }
   [[nodiscard]] Value render(CallContext& context, Recorder& recorder) override;
   [[nodiscard]] std::unique_ptr<Call> detach() const override;
+  [[nodiscard]] bool mayStore() const noexcept override { return may_store_; }
   [[nodiscard]] RequestState& state() const noexcept { return state_; }
   [[nodiscard]] const std::shared_ptr<const Route>& route() const noexcept { return route_; }
 
@@ -48,6 +49,7 @@ class PageCall final : public Call {
   std::shared_ptr<const Route> route_;
   Document arguments_;
   Form form_;
+  bool may_store_ = true;
   std::string view_name_;
   CallInputs inputs_;
   Target target_;

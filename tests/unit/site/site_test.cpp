@@ -243,6 +243,18 @@ TEST_F(SiteTest, Semantics24_AnActionByNameEndsEveryViewOfItsObject) {
   EXPECT_EQ(get("/a").body, "2");
 }
 
+TEST_F(SiteTest, Semantics13_HeadIsAnsweredFromAnEntryAndNeverMakesOrReplacesOne) {
+  serveTitles();
+  EXPECT_EQ(ask("HEAD", "/a").body, "title");
+  EXPECT_EQ(cache_->puts, 0U);
+  EXPECT_FALSE(get("/a").hit);
+  EXPECT_TRUE(ask("HEAD", "/a").hit);
+  clock_.advance(policy_.max_age);
+  EXPECT_TRUE(ask("HEAD", "/a").hit) << "stale";
+  executor_.runAll();
+  EXPECT_EQ(cache_->puts, 1U);
+}
+
 // Caches on the way cannot know who may see it.
 TEST_F(SiteTest, Semantics38_WhatIsNotForEverybodyIsPrivate) {
   state_->addUser({"anna", "Anna", "correct horse", {"editor"}});

@@ -74,6 +74,8 @@ class Call {
   /// A copy that owns all it needs, for a render after the request is over; null if this call
   /// cannot be repeated.
   [[nodiscard]] virtual std::unique_ptr<Call> detach() const = 0;
+  /// False: served from the cache, but never stored (rule 13: HEAD).
+  [[nodiscard]] virtual bool mayStore() const noexcept { return true; }
 };
 
 /// Thrown by call() when a render asks, directly or not, for its own result, or calls are nested
