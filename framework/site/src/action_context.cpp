@@ -80,13 +80,14 @@ bool RequestActionContext::logIn(std::string_view login, std::string_view passwo
   if (state_.hasSessionCookie()) sessions_->endSession(state_.sessionToken());
   const auto session = sessions_->startSession(result.user.id);
   set_cookie_ = sessionCookie(session.token, kCookieLifetime);
+  state_.changeSession(session.token);
   return true;
 }
 
 void RequestActionContext::logOut() {
   if (sessions_ && state_.hasSessionCookie()) sessions_->endSession(state_.sessionToken());
   set_cookie_ = sessionCookie("", 0);
-  state_.forgetSession();
+  state_.changeSession({});
 }
 
 }  // namespace larder::site

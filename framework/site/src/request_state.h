@@ -36,16 +36,18 @@ class RequestState {
   /// "http://example.org"
   [[nodiscard]] const std::string& origin();
   [[nodiscard]] bool hasSessionCookie() const noexcept {
-    return cookies_.first(kSessionCookie).has_value();
+    return new_token_ ? !new_token_->empty() : cookies_.first(kSessionCookie).has_value();
   }
   [[nodiscard]] std::string_view sessionToken() const noexcept {
-    return cookies_.first(kSessionCookie).value_or(std::string_view());
+    return new_token_ ? *new_token_ : cookies_.first(kSessionCookie).value_or(std::string_view());
   }
   /// Looked up at the first call; null without a valid one.
   [[nodiscard]] const Session* session();
   [[nodiscard]] const User* user();
-  /// After a log-in or log-out in this request.
-  void forgetSession() noexcept {
+  /// After a log-in or log-out: the rest of the request is of the session with this token, or of
+  /// none.
+  void changeSession(std::string token) noexcept {
+    new_token_ = std::move(token);
     session_known_ = false;
     session_.reset();
   }
@@ -59,6 +61,7 @@ class RequestState {
   cache::Params params_;
   cache::Params cookies_;
   std::string origin_;
+  std::optional<std::string> new_token_;
   std::optional<Session> session_;
   bool session_known_ = false;
 };

@@ -243,6 +243,31 @@ TEST_F(SiteTest, Semantics24_AnActionByNameEndsEveryViewOfItsObject) {
   EXPECT_EQ(get("/a").body, "2");
 }
 
+TEST_F(SiteTest, Semantics24_WhoLogsInOrOutEndsNoPages) {
+  state_->addUser({"anna", "Anna", "correct horse", {}});
+  serve([](AppBuilder& app) {
+    view(
+        app, "page", [](RenderContext&) { return "x"; }, "document");
+    action(app, "login", [](ActionContext& context) {
+      EXPECT_TRUE(context.logIn("anna", "correct horse"));
+      return context.user() ? context.user()->login : "nobody";
+    });
+    action(app, "logout", [](ActionContext& context) {
+      context.logOut();
+      return context.user() ? context.user()->login : "nobody";
+    });
+    app.type("document", "page");
+  });
+  get("/a");
+  EXPECT_EQ(ask("POST", "/a/@@login").body, "anna") << "the rest of the action is hers";
+  EXPECT_TRUE(get("/a").hit);
+  const auto session = state_->startSession(1);
+  const auto cookies = std::string(kSessionCookie) + "=" + session.token;
+  EXPECT_EQ(ask("POST", "/a/@@login", cookies).body, "anna");
+  EXPECT_EQ(ask("POST", "/a/@@logout", cookies).body, "nobody");
+  EXPECT_TRUE(get("/a").hit);
+}
+
 TEST_F(SiteTest, Semantics13_HeadIsAnsweredFromAnEntryAndNeverMakesOrReplacesOne) {
   serveTitles();
   EXPECT_EQ(ask("HEAD", "/a").body, "title");
