@@ -402,5 +402,82 @@ TEST_F(SiteTest, AnInvalidationOfTheWholeSiteEndsWhatIsKnownOfItsAddresses) {
   EXPECT_EQ(get("/a").body, "a picture") << log_;
 }
 
+TEST_F(SiteTest, Semantics20_AnActionSeesItsOwnEditsAndPartsMadeOfThem) {
+  serve([](AppBuilder& app) {
+    view(
+        app, "page", [](RenderContext& context) { return context.object()->title; }, "document");
+    app.type("document", "page");
+    action(app, "twice", [](ActionContext& context) {
+      std::string seen = context.object()->title;
+      for (const char* title : {"first", "second"}) {
+        context.edit([&](Edit& edit) {
+          Object object = *edit.open("/a");
+          object.title = title;
+          edit.update(object, 0);
+        });
+        seen += ", " + context.object()->title + " " +
+                std::string(context.call("/a", "page", {}).page()->body);
+      }
+      return seen;
+    });
+  });
+  EXPECT_EQ(get("/a").body, "title");
+  EXPECT_EQ(ask("POST", "/a/@@twice").body, "title, first first, second second");
+  EXPECT_EQ(get("/a").body, "second");
+}
+
+TEST_F(SiteTest, LedgerL11_InsideAnEditNothingIsReadButThroughIt) {
+  serve([](AppBuilder& app) {
+    view(
+        app, "page", [](RenderContext& context) { return context.object()->title; }, "document");
+    app.type("document", "page");
+    action(app, "save", [](ActionContext& context) {
+      int refused = 0;
+      context.edit([&](Edit&) {
+        for (const auto& read : std::initializer_list<std::function<void()>>{
+                 [&] { (void)context.object(); }, [&] { (void)context.call("/a", "page", {}); }}) {
+          try {
+            read();
+          } catch (const std::logic_error&) {
+            ++refused;
+          }
+        }
+      });
+      return std::to_string(refused) + " " + context.object()->title;
+    });
+  });
+  EXPECT_EQ(get("/a").body, "title");
+  EXPECT_EQ(ask("POST", "/a/@@save").body, "2 title");
+}
+
+TEST_F(SiteTest, LedgerL15_APageThatGoesOnAfterAFailedReadIsNotStored) {
+  serve([](AppBuilder& app) {
+    view(app, "broken", [](RenderContext&) -> std::string { throw std::runtime_error("broken"); });
+    const auto goOn = [](RenderContext& context, const std::function<void()>& read) {
+      (void)context.path();
+      try {
+        read();
+      } catch (const std::exception&) {
+        return std::string("went on");
+      }
+      return std::string("nothing failed");
+    };
+    view(app, "part", [goOn](RenderContext& context) {
+      return goOn(context, [&] { (void)context.call("/", "broken", {}); });
+    });
+    view(app, "row", [goOn](RenderContext& context) {
+      return goOn(context, [&] { (void)context.row("nothing", 1); });
+    });
+    view(app, "query", [goOn](RenderContext& context) {
+      return goOn(context, [&] { (void)context.query("SELECT", {}, {}); });
+    });
+  });
+  for (const char* view : {"part", "row", "query"}) {
+    const auto got = get(std::string("/@@") + view);
+    EXPECT_EQ(got.body, "went on") << view;
+    EXPECT_FALSE(got.stored) << view;
+  }
+}
+
 }  // namespace
 }  // namespace larder::site
