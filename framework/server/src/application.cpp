@@ -433,6 +433,7 @@ ManagementBackend& Application::management() noexcept {
 std::vector<std::string> moduleFolders(const std::vector<std::filesystem::path>& configured,
                                        std::string_view kind) {
   std::vector<std::string> names;
+  names.reserve(configured.size());
   for (const auto& folder : configured) names.push_back(folder.string());
   if (names.empty()) {
     std::error_code ignored;

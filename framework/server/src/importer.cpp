@@ -97,6 +97,7 @@ class Import {
     collect(options_.folder, "", options_.to);
     makeFoldersAbove();
     std::vector<std::string> paths;
+    paths.reserve(sources_.size());
     for (const auto& [path, source] : sources_) paths.push_back(path);
     // Parents come before what is in them: a path sorts before every path below it.
     for (std::size_t done = 0; done < paths.size() && !report_.stopped;) {

@@ -67,13 +67,14 @@ class LineChannel final : public Poco::Channel {
   int descriptor_ = -1;
 };
 
-Result<Poco::AutoPtr<LineChannel>> openFile(const std::filesystem::path& file) {
-  try {
-    return Poco::AutoPtr<LineChannel>(new LineChannel(file.string()));
-  } catch (const std::system_error& e) {
-    return Error{"log file " + file.string() + " cannot be written: " + e.code().message() +
-                 "; make its folder writable, or choose another in [log]"};
-  }
+/// Throws std::system_error.
+Poco::AutoPtr<LineChannel> linesTo(const std::filesystem::path& file) {
+  return {new LineChannel(file.string())};
+}
+
+Error cannotWrite(const std::filesystem::path& file, const std::system_error& why) {
+  return {"log file " + file.string() + " cannot be written: " + why.code().message() +
+          "; make its folder writable, or choose another in [log]"};
 }
 
 /// A text between quotes on one line.
@@ -132,11 +133,12 @@ class Log::Channel {
   Poco::AutoPtr<Poco::FormattingChannel> formatting_;
 };
 
-Result<std::unique_ptr<Log>> Log::open(const LogConfig& config) {
+Result<std::unique_ptr<Log>> Log::open(const LogConfig& config) try {
   if (config.file.empty()) return std::make_unique<Log>(config.level);
-  auto file = openFile(config.file);
-  if (!file) return file.error();
-  return std::unique_ptr<Log>(new Log(std::make_unique<Channel>(*file), config.level));
+  return std::unique_ptr<Log>(
+      new Log(std::make_unique<Channel>(linesTo(config.file)), config.level));
+} catch (const std::system_error& e) {
+  return cannotWrite(config.file, e);
 }
 
 Log::Log(LogLevel level)
@@ -189,10 +191,10 @@ class AccessLog::File {
 };
 
 Result<std::unique_ptr<AccessLog>> AccessLog::open(const std::filesystem::path& file,
-                                                   http::Handler& next) {
-  auto lines = openFile(file);
-  if (!lines) return lines.error();
-  return std::unique_ptr<AccessLog>(new AccessLog(std::make_unique<File>(*lines), next));
+                                                   http::Handler& next) try {
+  return std::unique_ptr<AccessLog>(new AccessLog(std::make_unique<File>(linesTo(file)), next));
+} catch (const std::system_error& e) {
+  return cannotWrite(file, e);
 }
 
 AccessLog::AccessLog(std::unique_ptr<File> file, http::Handler& next)

@@ -44,6 +44,7 @@ class Parts {
   }
   std::vector<std::unique_ptr<MemcachedServer>> takeServers() {
     std::vector<std::unique_ptr<MemcachedServer>> servers;
+    servers.reserve(servers_.size());
     for (auto& [name, server] : servers_) servers.push_back(std::move(server));
     return servers;
   }

@@ -93,7 +93,7 @@ Result<> MemcachedServer::launch() {
   arguments.insert(arguments.end(), options_.arguments.begin(), options_.arguments.end());
   Process::Options process;
   process.package = "memcached";
-  auto started = Process::start("memcached", std::move(arguments), std::move(process));
+  auto started = Process::start("memcached", std::move(arguments), process);
   if (!started) return started.error();
   process_ = std::move(*started);
   // One that wants a login answers, too, that it does.
