@@ -45,7 +45,7 @@ Signals::~Signals() {
 std::optional<int> Signals::wait(Millis patience) {
   std::array<pollfd, 2> watched = {{{.fd = signals_, .events = POLLIN, .revents = 0},
                                     {.fd = wakes_, .events = POLLIN, .revents = 0}}};
-  constexpr Millis kDay = 24 * 3600 * 1000;
+  constexpr Millis kDay = 24L * 3600 * 1000;
   if (::poll(watched.data(), watched.size(),
              static_cast<int>(std::clamp<Millis>(patience, 0, kDay))) <= 0)
     return std::nullopt;

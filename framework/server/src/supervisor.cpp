@@ -26,8 +26,6 @@
 #include "running_settings.h"
 #include "signals.h"
 
-extern char** environ;
-
 namespace larder::server {
 namespace {
 
@@ -252,6 +250,7 @@ class Supervisor::Impl final : public ManagementBackend {
                  {"-D", "http.port=" + std::to_string(config_.http.port), "--worker",
                   std::to_string(worker.number), "--control", std::to_string(kControlDescriptor)});
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
 

@@ -60,7 +60,7 @@ TEST_P(ConformanceCache, Semantics14_APageReplaysExactly) {
   page.last_modified = 1'700'000'000'123;
   page.head = "HTTP/1.1 302 Found\r\nLocation: /handbook/dpkg?q=a%20b\r\n";
   page.gzip_head = page.head + "Content-Encoding: gzip\r\n";
-  const EntryPtr entry = put("page", std::move(page));
+  const EntryPtr entry = put("page", page);
   const Lookup lookup = get("page");
   ASSERT_TRUE(isHit(lookup));
   EXPECT_TRUE(sameEntry(*entry, *lookup.entry));

@@ -52,9 +52,8 @@ class ConformanceEviction : public CacheCase {
     for (std::size_t i = 0; i < kPages; ++i) offer(fillKey(i), noisePage(page_size, i));
   }
   /// A cache may refuse to admit an entry while it is full.
-  void offer(std::string_view key, Page page) {
-    small->put(keyOf(key), EntryPtr(makeEntry(keyOf(key), std::move(page), world.clock())),
-               world.soon());
+  void offer(std::string_view key, const Page& page) {
+    small->put(keyOf(key), EntryPtr(makeEntry(keyOf(key), page, world.clock())), world.soon());
   }
   /// After fill(): some pages are found, as they were put, and not all.
   void expectAFullCache() {
