@@ -77,25 +77,27 @@ Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint
   }
   const auto now = clock_.monotonic();
   miss = Outcome::miss_expired;
-  if (verdict == Verdict::valid && now < entry.lifetime.fresh_until) {
+  if (const auto fresh_until = freshUntil(policy, entry);
+      verdict == Verdict::valid && now < fresh_until) {
     // XFetch (Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention,
     // VLDB 2015).
     if (policy.early_refresh > 0) {
       const double ahead =
           -std::log(options_.random()) * policy.early_refresh * entry.cost_us / 1000.0;
-      if (static_cast<double>(now) + ahead >= static_cast<double>(entry.lifetime.fresh_until)) {
+      if (static_cast<double>(now) + ahead >= static_cast<double>(fresh_until)) {
         return Use::early;
       }
     }
     return Use::fresh;
   }
+  const Lifetime lifetime = lifetimeUnder(policy, entry);
   // What was softly invalidated is stale before its time, which allows no more than that time does.
   const bool soft = verdict == Verdict::soft;
   const bool stale = !soft || policy.stale_while_revalidate > 0;
   if (soft) miss = Outcome::miss_changed;
-  if (stale && now < entry.lifetime.stale_until) return Use::stale;
+  if (stale && now < lifetime.stale_until) return Use::stale;
   const bool if_error = stale || policy.stale_if_error > 0;
-  return if_error && now < entry.lifetime.error_until ? Use::if_error : Use::none;
+  return if_error && now < lifetime.error_until ? Use::if_error : Use::none;
 }
 
 Engine::Found Engine::judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept {
@@ -146,8 +148,32 @@ Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint6
   return found;
 }
 
-Millis Engine::freshFor(const CacheEntry& entry) const noexcept {
-  const auto until = entry.lifetime.fresh_until;
+Lifetime Engine::lifetimeUnder(const Policy& policy, const CacheEntry& entry) noexcept {
+  const auto age = maxAge(policy, entry.value);
+  Lifetime life = entry.lifetime;
+  if (age == 0) return {life.created, life.created, life.created, life.created};
+  life.fresh_until = std::min(life.fresh_until, addMillis(life.created, age));
+  life.stale_until =
+      std::min(life.stale_until, addMillis(life.fresh_until, policy.stale_while_revalidate));
+  life.error_until = std::min(life.error_until, addMillis(life.stale_until, policy.stale_if_error));
+  return life;
+}
+
+// What was given no more than the shortest of the times needs no closer look. -1 and what a forever
+// leaves over are large here, and errors have a revision of their own.
+Millis Engine::freshUntil(const Policy& policy, const CacheEntry& entry) noexcept {
+  const auto given = [](Millis from, Millis until) {
+    return static_cast<std::uint64_t>(until) - static_cast<std::uint64_t>(from);
+  };
+  const auto shortest = std::min({given(0, policy.max_age), given(0, policy.max_age_empty),
+                                  given(0, policy.max_age_not_found)});
+  if (given(entry.lifetime.created, entry.lifetime.fresh_until) <= shortest)
+    return entry.lifetime.fresh_until;
+  return lifetimeUnder(policy, entry).fresh_until;
+}
+
+Millis Engine::freshFor(const Policy& policy, const CacheEntry& entry) const noexcept {
+  const auto until = freshUntil(policy, entry);
   return until == kForever ? kForever : std::max<Millis>(until - clock_.monotonic(), 0);
 }
 
@@ -157,7 +183,7 @@ Answer Engine::serve(const Call& call, Found& found, Recorder* parent, Outcome a
   answer.stored = true;
   answer.stale = found.use == Use::stale;
   if (parent) {
-    parent->merge(*found.entry, freshFor(*found.entry));
+    parent->merge(*found.entry, freshFor(*target.policy, *found.entry));
     if (answer.stale) parent->usedStale();
   }
   answer.outcome = answer.stale ? Outcome::hit_stale : as;

@@ -72,7 +72,7 @@ std::optional<Answer> Engine::accept(const Flight& flight, const Call& call, Cal
                           entry.stamp.era == ledger_.known().era && verdict != Verdict::history;
   if (verdict != Verdict::valid && !new_enough && !planted(Fault::l16_followers_arrival))
     return std::nullopt;
-  if (parent) parent->merge(entry, freshFor(entry));
+  if (parent) parent->merge(entry, freshFor(*target.policy, entry));
   Answer answer;
   answer.entry = EntryRef(flight.entry);
   answer.outcome = Outcome::coalesced;

@@ -112,7 +112,8 @@ Answer Engine::renderAndStore(Call& call, CallContext& context, Recorder* parent
     parent->merge(recorder);
     if (target.trust && target.trust->lost())
       parent->refuse("has a part that the audit found wrong");
-    if (found.miss != Outcome::bypass) parent->limitByPart(freshFor(*rendered.entry));
+    if (found.miss != Outcome::bypass)
+      parent->limitByPart(freshFor(*target.policy, *rendered.entry));
     if (const auto why = forbidsStoring(rendered.entry->value); !why.empty())
       parent->refuse("has a part that " + std::string(why));
   }
@@ -297,7 +298,7 @@ Outcome Engine::storability(const Target& target, const CacheEntry& entry, const
   return Outcome::stores;
 }
 
-Millis Engine::maxAge(const Policy& policy, const Value& value) const noexcept {
+Millis Engine::maxAge(const Policy& policy, const Value& value) noexcept {
   const auto orDefault = [&policy](Millis age) { return age < 0 ? policy.max_age : age; };
   if (const auto page = value.page()) {
     if (page->status == 404 || page->status == 410) return orDefault(policy.max_age_not_found);

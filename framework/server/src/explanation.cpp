@@ -112,10 +112,11 @@ json reportMiss(const Inspection& inspection) {
           {"stored", storedText(miss)}};
 }
 
-json reportEntry(const Inspection& inspection, const Clock& clock) {
+json reportEntry(const Inspection& inspection, const Policy& policy, const Clock& clock) {
   if (!inspection.entry) return nullptr;
   const CacheEntry& entry = *inspection.entry;
   const Millis now = clock.monotonic();
+  const Lifetime lifetime = Engine::lifetimeUnder(policy, entry);
   json report = {{"use", inspection.use},
                  {"verdict", inspection.verdict},
                  {"as_of", entry.stamp.as_of},
@@ -125,9 +126,9 @@ json reportEntry(const Inspection& inspection, const Clock& clock) {
                  {"private", entry.is_private},
                  {"made", entry.created_wall},
                  {"age_ms", std::max<Millis>(now - entry.lifetime.created, 0)},
-                 {"fresh_ms", timeLeft(entry.lifetime.fresh_until, now)},
-                 {"stale_ms", timeLeft(entry.lifetime.stale_until, now)},
-                 {"if_error_ms", timeLeft(entry.lifetime.error_until, now)},
+                 {"fresh_ms", timeLeft(lifetime.fresh_until, now)},
+                 {"stale_ms", timeLeft(lifetime.stale_until, now)},
+                 {"if_error_ms", timeLeft(lifetime.error_until, now)},
                  {"render_us", entry.cost_us},
                  {"bytes", entry.weight()}};
   if (const auto page = entry.value.page()) report["status"] = page->status;
@@ -208,7 +209,7 @@ Result<json> explainUrl(site::Site& site, std::string_view url, const Clock& clo
       {"level", e.blocks ? "outside of the process" : "in this process"},
       {"answer", e.inspection.status == Status::hit ? std::string("hit")
                                                     : std::string(reasonName(e.inspection.reason))},
-      {"entry", reportEntry(e.inspection, clock)},
+      {"entry", reportEntry(e.inspection, e.policy, clock)},
       {"last_miss", reportMiss(e.inspection)}};
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 #include <utility>
 
+#include "larder/cache/engine.h"
 #include "larder/ignore_case.h"
 #include "nginx_site.h"
 
@@ -134,8 +135,8 @@ bool NginxPublisher::offer(const site::PageOffer& page) noexcept try {
       add(Publication::overload);
       return false;
     }
-    queue_.push_back(
-        {std::move(*key), EntryPtr(&page.entry), page.policy.publish_max_age, page.revision});
+    queue_.push_back({std::move(*key), EntryPtr(&page.entry), page.policy.publish_max_age,
+                      Engine::freshUntil(page.policy, page.entry), page.revision});
   }
   wake_.notify_one();
   return true;
@@ -311,7 +312,7 @@ void NginxPublisher::publish(std::vector<Offered> batch) {
   std::vector<Offered> ready;
   for (Offered& page : batch) {
     const CacheEntry& entry = *page.entry;
-    const Millis seconds = std::min(page.max_age, entry.lifetime.fresh_until - now) / 1000;
+    const Millis seconds = std::min(page.max_age, page.fresh_until - now) / 1000;
     if (!holds(entry.stamp, entry.scopes(), page.revision)) {
       add(Publication::changed);
     } else if (seconds < 1) {

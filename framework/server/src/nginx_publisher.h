@@ -107,6 +107,7 @@ class NginxPublisher final : public site::PagePublisher {
     std::string key;
     EntryPtr entry;
     Millis max_age = 0;
+    Millis fresh_until = 0;
     std::uint64_t revision = 0;
   };
   class Owner;

@@ -16,7 +16,8 @@ void Site::fill(Reply& reply, Answer answer, const Route& route) const {
   // What not everybody may see, or not everybody sees alike, is not for caches on the way.
   reply.is_private = entry.is_private || !route.view->permission.empty();
   reply.age = std::max<Millis>(now - entry.lifetime.created, 0);
-  reply.ttl = entry.lifetime.fresh_until == kForever ? kForever : entry.lifetime.fresh_until - now;
+  const auto fresh_until = Engine::freshUntil(route.binding->policy, entry);
+  reply.ttl = fresh_until == kForever ? kForever : fresh_until - now;
   for (const auto name : entry.inputs()) {
     const auto input = plainInput(name);
     reply.is_private |= input.starts_with("cookie");

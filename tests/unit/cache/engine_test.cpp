@@ -156,6 +156,64 @@ TEST_F(EngineTest, Semantics08_ZeroMaxAgeDoesNotStore) {
   EXPECT_EQ(cache->size(), 0U);
 }
 
+TEST_F(EngineTest, Semantics08_AShorterMaxAgeHoldsForWhatIsStoredAlready) {
+  TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
+  body(view);
+  clock.advance(60'000);
+  policy.max_age = 61'000;
+  EXPECT_EQ(ask(view).outcome, Outcome::hit);
+  policy.max_age = 60'000;
+  EXPECT_EQ(ask(view).outcome, Outcome::miss_expired);
+  EXPECT_EQ(ask(view).outcome, Outcome::hit);
+  policy.max_age = 0;
+  policy.stale_if_error = 60'000;
+  EXPECT_FALSE(ask(view).stored);
+}
+
+TEST_F(EngineTest, Semantics10_AShorterTimeForNotFoundHoldsForWhatIsStoredAlready) {
+  policy.max_age_not_found = 600'000;
+  policy.max_age = 1'000;
+  TestView view{"page", [](auto&, auto&, auto&) {
+                  Page page;
+                  page.status = 404;
+                  return page;
+                }};
+  (void)ask(view);
+  clock.advance(60'000);
+  EXPECT_EQ(ask(view).outcome, Outcome::hit);
+  policy.max_age_not_found = 60'000;
+  EXPECT_EQ(ask(view).outcome, Outcome::miss_expired);
+}
+
+TEST_F(EngineTest, Semantics09_ShorterTimesForStaleHoldForWhatIsStoredAlready) {
+  policy.max_age = 1'000;
+  policy.stale_while_revalidate = policy.stale_if_error = 60'000;
+  bool broken = false;
+  TestView view{"page", [&](auto&, auto&, auto&) {
+                  if (broken) throw std::runtime_error("no database");
+                  return text("x");
+                }};
+  body(view);
+  clock.advance(2'000);
+  EXPECT_EQ(ask(view).outcome, Outcome::hit_stale);
+  policy.stale_while_revalidate = 500;
+  broken = true;
+  EXPECT_EQ(body(view), "x");
+  policy.stale_if_error = 500;
+  EXPECT_THROW(ask(view), std::runtime_error);
+}
+
+TEST_F(EngineTest, Semantics08_APageIsFreshNoLongerThanAPartWhoseTimeWasShortened) {
+  TestView part_view{"part", [](auto&, auto&, auto&) { return text("x"); }};
+  body(part_view);
+  clock.advance(1'000);
+  policy.max_age = 5'000;
+  TestView page{"page",
+                [&](CallContext& c, Recorder& r, auto&) { return text(part(part_view, c, r)); }};
+  policy.max_age_not_found = 0;  // the part's kind is looked at
+  EXPECT_EQ(ask(page).entry->lifetime.fresh_until, clock.monotonic() + 4'000);
+}
+
 TEST_F(EngineTest, Semantics08_WhatAViewLimitsToLessThanNothingIsNotStored) {
   policy.stale_while_revalidate = 60'000;
   policy.stale_if_error = 60'000;

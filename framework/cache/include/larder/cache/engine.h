@@ -206,6 +206,11 @@ class Engine {
   [[nodiscard]] Answer call(Call& call, CallContext& context, Recorder* parent);
   /// Looks without counting, rendering or storing anything.
   [[nodiscard]] Inspection inspect(const Call& call, Deadline deadline);
+  /// The entry's, cut to what the policy gives it now, which may be less than when it was made.
+  [[nodiscard]] static Lifetime lifetimeUnder(const Policy& policy,
+                                              const CacheEntry& entry) noexcept;
+  /// Its first bound, cheaper. Does not see that errors may be kept for less time now.
+  [[nodiscard]] static Millis freshUntil(const Policy& policy, const CacheEntry& entry) noexcept;
 
   [[nodiscard]] Ledger& ledger() noexcept { return ledger_; }
   [[nodiscard]] const Clock& clock() const noexcept { return clock_; }
@@ -268,7 +273,7 @@ class Engine {
   [[nodiscard]] Found judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
-  [[nodiscard]] Millis freshFor(const CacheEntry& entry) const noexcept;
+  [[nodiscard]] Millis freshFor(const Policy& policy, const CacheEntry& entry) const noexcept;
   [[nodiscard]] Answer serve(const Call& call, Found& found, Recorder* parent,
                              Outcome as = Outcome::hit) noexcept;
   /// What time alone has made stale, judged again (L19), when there is nothing better.
@@ -317,7 +322,7 @@ class Engine {
            Rendered& rendered) noexcept;
   [[nodiscard]] bool holdsNewer(const Target& target, const CacheKey& key, const Stamp& stamp,
                                 CallContext& context) noexcept;
-  [[nodiscard]] Millis maxAge(const Policy& policy, const Value& value) const noexcept;
+  [[nodiscard]] static Millis maxAge(const Policy& policy, const Value& value) noexcept;
   void setLifetime(CacheEntry& entry, const Policy& policy, const Recorder& recorder,
                    const Begun& begun) const;
   void noteMiss(const Found& found, const CacheKey& key, Millis wall, const Rendered* rendered);
