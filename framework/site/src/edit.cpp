@@ -110,6 +110,14 @@ void EditTransaction::remove(std::string_view path) {
       .execute(path, below.first, below.last);
 }
 
+void EditTransaction::checkLongestBelow(std::string_view from, std::string_view to) {
+  const PathsBelow below(from);
+  auto row = own("SELECT path FROM object WHERE path >= ?1 AND path < ?2 "
+                 "ORDER BY length(CAST(path AS BLOB)) DESC LIMIT 1")
+                 .run(below.first, below.last);
+  if (row.next()) checkPath(std::string(to).append(row.text(0).substr(from.size())));
+}
+
 void EditTransaction::move(std::string_view from, std::string_view to) {
   checkPath(from);
   checkPath(to);
@@ -121,6 +129,7 @@ void EditTransaction::move(std::string_view from, std::string_view to) {
   }
   if (exists(to)) throw StoreError(std::string(to) + ": there is such an object already");
   requireParent(to);
+  checkLongestBelow(from, to);
   own("UPDATE object SET path = ?2 || substr(path, length(?1) + 1) "
       "WHERE path = ?1 OR (path >= ?3 AND path < ?4)")
       .execute(from, to, below.first, below.last);

@@ -24,6 +24,8 @@ class EditTransaction final : public Edit {
   [[nodiscard]] sqlite::Statement& own(std::string_view sql);
   [[nodiscard]] bool exists(std::string_view path);
   void requireParent(std::string_view path);
+  /// That what is below `from` has paths which are not too long below `to`.
+  void checkLongestBelow(std::string_view from, std::string_view to);
   void setTags(std::string_view path, const Object& object);
 
   WriteTransaction& t_;

@@ -106,6 +106,16 @@ TEST_F(EditTest, MoveBelowItselfIsRefused) {
             std::string::npos);
 }
 
+TEST_F(EditTest, MoveRefusesWhatWouldMakeAPathBelowTooLong) {
+  const std::string deep = "/a/" + std::string(1'000, 'x');
+  for (const auto& path : {std::string("/a"), deep, std::string("/a/y")}) create(path);
+  const std::string to = "/" + std::string(30, 'b');
+  EXPECT_NE(errorOf([&] { store_->edit([&](Edit& e) { e.move("/a", to); }); }).find("1024 bytes"),
+            std::string::npos);
+  EXPECT_EQ(titleOf(deep), "");
+  store_->edit([](Edit& e) { e.move("/a", "/b"); });
+}
+
 TEST_F(EditTest, CreateNeedsAParentAndAFreePath) {
   EXPECT_NE(errorOf([&] { create("/no/such"); }).find("there is no /no"), std::string::npos);
   create("/a");
