@@ -38,13 +38,20 @@ constexpr OptionSpec kServe[] = {
 constexpr OptionSpec kCheck[] = {kOverride};
 constexpr OptionSpec kImport[] = {
     kConfig, kOverride, {"--to", "/PATH", "Where in the site; made if it is missing."}};
-constexpr OptionSpec kUserAdd[] = {
+constexpr OptionSpec kPassword = {"--password-stdin", nullptr,
+                                  "The password is the first line of standard input."};
+constexpr OptionSpec kUserAdd[] = {kConfig,
+                                   kOverride,
+                                   {"--name", "NAME", "As pages show it; default: the login."},
+                                   {"--role", "ROLE", "A role; may be given several times.", true},
+                                   kPassword};
+constexpr OptionSpec kUserPassword[] = {kConfig, kOverride, kPassword};
+constexpr OptionSpec kUserRole[] = {
     kConfig,
     kOverride,
-    {"--name", "NAME", "As pages show it; default: the login."},
-    {"--role", "ROLE", "A role; may be given several times.", true},
-    {"--password-stdin", nullptr, "The password is the first line of standard input."}};
-constexpr OptionSpec kUserList[] = {kConfig, kOverride};
+    {"--add", "ROLE", "Gives it; may be given several times.", true},
+    {"--remove", "ROLE", "Takes it away; may be given several times.", true}};
+constexpr OptionSpec kUser[] = {kConfig, kOverride};
 constexpr OptionSpec kConfigChange[] = {kConfig, kOverride};
 constexpr OptionSpec kStats[] = {
     kConfig,
@@ -77,7 +84,11 @@ constexpr CommandSpec kCommands[] = {
     {"import", 1, 1, "DIR",
      "Imports a folder of Markdown files; run again, it imports what has changed.", kImport},
     {"user add", 1, 1, "LOGIN", "Adds a user.", kUserAdd},
-    {"user list", 0, 0, "", "Lists the users.", kUserList},
+    {"user list", 0, 0, "", "Lists the users.", kUser},
+    {"user password", 1, 1, "LOGIN", "Sets a user's password and ends the user's sessions.",
+     kUserPassword},
+    {"user role", 1, 1, "LOGIN", "Gives a user roles or takes them away.", kUserRole},
+    {"user remove", 1, 1, "LOGIN", "Removes a user and ends the user's sessions.", kUser},
     {"stats", 0, 0, "", "Prints what the running server's caches hold and how they do.", kStats},
     {"explain", 1, 1, "URL",
      "Prints how the running server caches the page at URL.\n"

@@ -63,6 +63,9 @@ int runCommand(std::span<const std::string> arguments) {
   if (command == "import") return importCommand(*line);
   if (command == "user add") return userAddCommand(*line);
   if (command == "user list") return userListCommand(*line);
+  if (command == "user password") return userPasswordCommand(*line);
+  if (command == "user role") return userRoleCommand(*line);
+  if (command == "user remove") return userRemoveCommand(*line);
   if (command == "stats") return statsCommand(*line);
   if (command == "explain") return explainCommand(*line);
   if (command == "invalidate") return invalidateCommand(*line);

@@ -22,6 +22,18 @@ class Commands : public Installation {
     EXPECT_NE(finished.output.find(text), std::string::npos) << finished.output;
     EXPECT_EQ(std::ranges::count(finished.output, '\n'), 1) << finished.output;
   }
+  /// `larder COMMAND` with a line on its standard input.
+  void giveLine(const std::string& text, const std::string& command) {
+    auto shell = testing::Process::start(
+        "/bin/sh", {"-c", "echo '" + text + "' | \"$0\" " + command + " -c \"$1\"",
+                    test::serverBinary(), conf_});
+    ASSERT_TRUE(shell) << shell.error().message;
+    ASSERT_EQ(shell->wait(), 0) << shell->output();
+  }
+  void addAnna() {
+    giveLine("correct horse", "user add anna --name Anna --role editor --password-stdin");
+  }
+  std::string users() { return run({"user", "list", "-c", conf_}).output; }
 };
 
 constexpr const char* kFast = "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\ndefault = true\n";
@@ -281,16 +293,30 @@ TEST_F(Commands, UserWithoutPasswordIsRefused) {
 }
 
 TEST_F(Commands, UserAddedIsListed) {
-  auto shell = testing::Process::start(
-      "/bin/sh", {"-c",
-                  "echo 'correct horse' | \"$0\" user add anna --name Anna --role editor "
-                  "--password-stdin -c \"$1\"",
-                  test::serverBinary(), conf_});
-  ASSERT_TRUE(shell) << shell.error().message;
-  ASSERT_EQ(shell->wait(), 0) << shell->output();
-  const Finished finished = run({"user", "list", "-c", conf_});
-  EXPECT_EQ(finished.status, 0);
-  EXPECT_NE(finished.output.find("anna\tAnna\teditor"), std::string::npos) << finished.output;
+  addAnna();
+  EXPECT_NE(users().find("anna\tAnna\teditor"), std::string::npos) << users();
+}
+
+TEST_F(Commands, RolesAreGivenAndTaken) {
+  addAnna();
+  const Finished finished =
+      run({"user", "role", "anna", "--add", "reader", "--remove", "editor", "-c", conf_});
+  EXPECT_EQ(finished.status, 0) << finished.output;
+  EXPECT_NE(users().find("anna\tAnna\treader\n"), std::string::npos) << users();
+}
+
+TEST_F(Commands, APasswordIsChanged) {
+  addAnna();
+  giveLine("another horse", "user password anna --password-stdin");
+  EXPECT_EQ(run({"user", "password", "anna", "-c", conf_}).status, 2);
+}
+
+TEST_F(Commands, AUserIsRemovedOnce) {
+  addAnna();
+  EXPECT_NE(run({"user", "remove", "ana", "-c", conf_}).output.find("'anna'"), std::string::npos);
+  EXPECT_EQ(run({"user", "remove", "anna", "-c", conf_}).status, 0);
+  EXPECT_EQ(users().find("anna"), std::string::npos) << users();
+  EXPECT_EQ(run({"user", "remove", "anna", "-c", conf_}).status, 2);
 }
 
 TEST_F(Commands, FaultA40_TheTokenIsNotSentToWhoDoesNotKnowIt) {
