@@ -13,6 +13,11 @@ namespace {
 
 constexpr std::size_t kMaxReturned = 10'000;
 
+/// More than that of any object that ever was: each revision stands for a change, which the ledger
+/// counts. So what is made or moved to a path is not taken for what was there before.
+constexpr std::string_view kNewRevision =
+    "(SELECT coalesce(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'larder_log')";
+
 std::string propertiesOf(const Object& object) {
   return object.properties.root().isNull() ? "{}" : encodeJson(object.properties.root());
 }
@@ -48,11 +53,13 @@ void EditTransaction::create(const Object& object) {
   checkObject(object);
   if (exists(object.path)) throw StoreError(object.path + ": there is such an object already");
   requireParent(object.path);
-  own("INSERT INTO object(path, type, title, body, properties, created, modified, manager) "
-      "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
-      .execute(object.path, object.type, object.title, object.body, propertiesOf(object),
-               object.created != 0 ? object.created : t_.now,
-               object.modified != 0 ? object.modified : t_.now, object.manager);
+  static const std::string kSql =
+      "INSERT INTO object(path, type, title, body, properties, created, modified, manager, "
+      "revision) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " +
+      std::string(kNewRevision) + ")";
+  own(kSql).execute(object.path, object.type, object.title, object.body, propertiesOf(object),
+                    object.created != 0 ? object.created : t_.now,
+                    object.modified != 0 ? object.modified : t_.now, object.manager);
   setTags(object.path, object);
 }
 
@@ -130,9 +137,10 @@ void EditTransaction::move(std::string_view from, std::string_view to) {
   if (exists(to)) throw StoreError(std::string(to) + ": there is such an object already");
   requireParent(to);
   checkLongestBelow(from, to);
-  own("UPDATE object SET path = ?2 || substr(path, length(?1) + 1) "
-      "WHERE path = ?1 OR (path >= ?3 AND path < ?4)")
-      .execute(from, to, below.first, below.last);
+  static const std::string kSql =
+      "UPDATE object SET path = ?2 || substr(path, length(?1) + 1), revision = " +
+      std::string(kNewRevision) + " WHERE path = ?1 OR (path >= ?3 AND path < ?4)";
+  own(kSql).execute(from, to, below.first, below.last);
 }
 
 Document EditTransaction::execute(std::string_view sql, const Arguments& arguments) {

@@ -3,7 +3,13 @@
 namespace larder::site {
 namespace {
 
-class EditTest : public StoreTest {};
+class EditTest : public StoreTest {
+ protected:
+  std::int64_t revisionOf(const std::string& path) {
+    Recorder recorder;
+    return store_->read()->object(path, recorder)->revision;
+  }
+};
 
 Object document(const std::string& path) {
   Object object;
@@ -45,36 +51,55 @@ TEST_F(EditTest, CreatedObjectReadsBackAsItWas) {
   EXPECT_TRUE(read->properties == object.properties);
   EXPECT_EQ(read->tags, (std::vector<std::string>{"b", "news"}));
   EXPECT_EQ(read->manager, "fast");
-  EXPECT_EQ(read->revision, 1);
+  EXPECT_GT(read->revision, 0);
   EXPECT_EQ(read->created, 5);
   EXPECT_EQ(read->modified, clock_.wall());
 }
 
 TEST_F(EditTest, UpdateRaisesTheRevisionAndReplacesTags) {
   create("/a", "one", {"x", "y"});
-  store_->edit([](Edit& edit) {
+  const auto before = revisionOf("/a");
+  store_->edit([&](Edit& edit) {
     Object object = *edit.open("/a");
     object.tags = {"y", "z"};
-    edit.update(object, 1);
+    edit.update(object, before);
   });
   Recorder recorder;
   const auto read = store_->read()->object("/a", recorder);
-  EXPECT_EQ(read->revision, 2);
+  EXPECT_EQ(read->revision, before + 1);
   EXPECT_EQ(read->tags, (std::vector<std::string>{"y", "z"}));
 }
 
 TEST_F(EditTest, UpdateOfAnotherRevisionIsAConflict) {
   create("/a");
+  const auto before = revisionOf("/a");
   retitle("/a", "somebody else's");
   try {
-    store_->edit([](Edit& edit) { edit.update(document("/a"), 1); });
+    store_->edit([&](Edit& edit) { edit.update(document("/a"), before); });
     FAIL() << "no conflict";
   } catch (const EditConflict& conflict) {
     EXPECT_EQ(conflict.path, "/a");
-    EXPECT_EQ(conflict.expected, 1);
-    EXPECT_EQ(conflict.actual, 2);
+    EXPECT_EQ(conflict.expected, before);
+    EXPECT_EQ(conflict.actual, before + 1);
   }
   EXPECT_EQ(titleOf("/a"), "somebody else's");
+}
+
+TEST_F(EditTest, UpdateOfAnotherObjectThatIsThereNowIsAConflict) {
+  create("/a");
+  const auto first = revisionOf("/a");
+  const auto update = [&] { store_->edit([&](Edit& e) { e.update(document("/a"), first); }); };
+  store_->edit([](Edit& edit) { edit.remove("/a"); });
+  create("/a");
+  EXPECT_THROW(update(), EditConflict);
+  create("/b");
+  const auto second = revisionOf("/a");
+  outside("UPDATE object SET revision = " + std::to_string(second) + " WHERE path = '/b'");
+  store_->edit([](Edit& edit) {
+    edit.remove("/a");
+    edit.move("/b", "/a");
+  });
+  EXPECT_GT(revisionOf("/a"), second);
 }
 
 TEST_F(EditTest, UpdateOfARemovedObjectIsAConflict) {
