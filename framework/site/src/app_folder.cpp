@@ -10,10 +10,10 @@
 #include "app_names.h"
 #include "app_toml.h"
 #include "larder/cache/suggest.h"
-#include "larder/key.h"
 #include "larder/site/script_view.h"
 #include "larder/site/sql_method.h"
 #include "larder/site/template_view.h"
+#include "parts_hash.h"
 
 namespace larder::site {
 namespace {
@@ -46,18 +46,9 @@ constexpr std::array<Keys, 3> kActionKeys = {"name", "for", "permission"};
 constexpr std::array<Keys, 4> kKinds = {"native", "template", "script", "sql"};
 
 /// Pieces with their lengths, so that no two lists of pieces look alike.
-class Revision {
+class Revision : public PartsHash {
  public:
   Revision() { add(kRendering); }
-  void add(std::string_view piece) {
-    text_ += std::to_string(piece.size());
-    text_ += ':';
-    text_ += piece;
-  }
-  [[nodiscard]] std::uint64_t value() const { return hash64(text_); }
-
- private:
-  std::string text_;
 };
 
 /// Reads one app.toml and what it names. Throws AppTomlError.

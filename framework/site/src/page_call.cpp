@@ -8,13 +8,6 @@
 
 namespace larder::site {
 
-namespace {
-
-// The form is another result than the value, so it has another name; no view can be called so.
-constexpr std::string_view kJsonForm = "json of ";
-
-}  // namespace
-
 /// Owns the request that a PageCall borrows.
 class DetachedCall final : public Call {
  public:

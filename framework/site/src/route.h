@@ -24,9 +24,9 @@ namespace larder::site {
 struct Binding {
   ManagerPtr manager;  ///< null: not cached
   Policy policy;
-  /// Declared keys have their own set, which does not learn from others.
-  std::unique_ptr<LearnedInputs> declared;
-  LearnedInputs* inputs = nullptr;
+  /// Of this view under this revision and these normalisers: what other code read, or read
+  /// otherwise, splits nothing. Declared keys have a set of their own.
+  std::shared_ptr<LearnedInputs> inputs;
   std::uint64_t revision = 0;  ///< SiteConfig's
   std::vector<Normaliser> normalisers;
   const Resolved* rules = nullptr;  ///< null: no rules are configured
@@ -38,8 +38,6 @@ struct Binding {
 
 /// What is known of a view over all configurations.
 struct ViewMemory {
-  explicit ViewMemory(LearnedInputs::OnGrowth on_growth) : inputs({}, std::move(on_growth)) {}
-  LearnedInputs inputs;
   Counters counters;
   RenderGate renders;
   /// It has answered with a document: over HTTP its JSON form is asked for at once, so that a hit

@@ -1,6 +1,8 @@
 #include "larder/site/site.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "page_call.h"
 #include "page_dates.h"
@@ -37,25 +39,41 @@ Result<> Site::configure(SiteConfig config) {
   // The longest mount that covers a path is found first.
   std::stable_sort(config.mounts.begin(), config.mounts.end(),
                    [](const Mount& a, const Mount& b) { return a.path.size() > b.path.size(); });
-  auto next = std::make_shared<Configured>();
-  next->config = std::move(config);
+  const auto next = std::make_shared<Configured>(std::move(config));
+  std::shared_ptr<const Configured> before;
   dates_->changeCode();
   {
     const std::lock_guard lock(configured_mutex_);
     next->number = configured_->number + 1;
-    configured_ = next;
+    before = std::exchange(configured_, next);
     config_number_.store(next->number, std::memory_order_release);
   }
   routes_->clear();
+  freeMoved(*before, *next);
+  forgetLearned(*next);
   maintain();
   return Done{};
 }
 
-ViewMemory& Site::memory(const Mount& mount, const ViewDefinition& view) {
-  std::string id = mount.path + " " + view.name + (view.type.empty() ? "" : " (" + view.type + ")");
+std::string viewId(const Mount& mount, const ViewDefinition& view) {
+  return mount.path + " " + view.name + (view.type.empty() ? "" : " (" + view.type + ")");
+}
+
+std::string learnedPrefix(const std::string& view_id, std::uint64_t revision) {
+  return view_id + " #" + std::to_string(revision) + ".";
+}
+
+ViewMemory& Site::memory(const std::string& view_id) {
   const std::lock_guard lock(memory_mutex_);
-  auto& memory = memories_[id];
-  if (!memory) {
+  auto& memory = memories_[view_id];
+  if (!memory) memory = std::make_unique<ViewMemory>();
+  return *memory;
+}
+
+std::shared_ptr<LearnedInputs> Site::learnedInputs(const std::string& id) {
+  const std::lock_guard lock(memory_mutex_);
+  auto& inputs = learned_[id];
+  if (!inputs) {
     LearnedInputs::OnGrowth share;
     if (state_ && options_.executor) {
       share = [this, id](const InputNames& names) {
@@ -69,19 +87,41 @@ ViewMemory& Site::memory(const Mount& mount, const ViewDefinition& view) {
         });
       };
     }
-    memory = std::make_unique<ViewMemory>(std::move(share));
+    inputs = std::make_shared<LearnedInputs>(InputNames(), std::move(share));
     // What an earlier process stored is found at once; failing that, within a second.
-    if (state_ && !adoptLearned(id, *memory)) state_version_.store(0, std::memory_order_relaxed);
+    if (state_ && !adoptLearned(id, *inputs)) state_version_.store(0, std::memory_order_relaxed);
   }
-  return *memory;
+  return inputs;
 }
 
-bool Site::adoptLearned(const std::string& id, ViewMemory& memory) noexcept try {
+bool Site::adoptLearned(const std::string& id, LearnedInputs& inputs) noexcept try {
   const auto learned = state_->learned();
-  if (const auto it = learned.find(id); it != learned.end()) memory.inputs.adopt(it->second);
+  if (const auto it = learned.find(id); it != learned.end()) inputs.adopt(it->second);
   return true;
 } catch (...) {
   return false;
+}
+
+void Site::forgetLearned(const Configured& now) noexcept try {
+  std::vector<std::string> prefixes;
+  for (const Mount& mount : now.config.mounts) {
+    for (const ViewDefinition& view : mount.app->views)
+      prefixes.push_back(learnedPrefix(viewId(mount, view), now.revisionOf(mount, view)));
+  }
+  const auto is_over = [&prefixes](const std::string& id) {
+    return std::ranges::none_of(
+        prefixes, [&id](const std::string& prefix) { return id.starts_with(prefix); });
+  };
+  {
+    const std::lock_guard lock(memory_mutex_);
+    std::erase_if(learned_, [&](const auto& known) { return is_over(known.first); });
+  }
+  if (!state_) return;
+  for (const auto& [id, names] : state_->learned())
+    if (is_over(id)) state_->forgetLearned(id);
+} catch (const std::exception& e) {
+  options_.log(LogLevel::warning,
+               std::string("learned inputs could not be forgotten: ") + e.what());
 }
 
 void Site::maintain() noexcept try {
@@ -90,8 +130,8 @@ void Site::maintain() noexcept try {
   if (state_version_.exchange(version, std::memory_order_relaxed) == version) return;
   const auto learned = state_->learned();
   const std::lock_guard lock(memory_mutex_);
-  for (const auto& [id, memory] : memories_) {
-    if (const auto it = learned.find(id); it != learned.end()) memory->inputs.adopt(it->second);
+  for (const auto& [id, inputs] : learned_) {
+    if (const auto it = learned.find(id); it != learned.end()) inputs->adopt(it->second);
   }
 } catch (const std::exception& e) {
   options_.log(LogLevel::warning, std::string("learned inputs could not be read: ") + e.what());

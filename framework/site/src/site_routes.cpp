@@ -3,6 +3,7 @@
 
 #include "larder/cache/path.h"
 #include "larder/cache/scope.h"
+#include "parts_hash.h"
 #include "site_internal.h"
 
 namespace larder::site {
@@ -14,7 +15,7 @@ Target Route::target(std::string_view site, std::string_view view_name) const no
   t.view = view_name;
   t.definition = definition;
   t.revision = revision;
-  t.inputs = binding->inputs;
+  t.inputs = binding->inputs.get();
   t.policy = &binding->policy;
   t.manager = binding->manager.get();
   t.counters = &memory->counters;
@@ -91,8 +92,6 @@ void describe(Route& route, const RouteDefinition* routed, std::string_view belo
     route.definition = "route " + routed->pattern;
     (void)matchPattern(routed->pattern, below, route.variables);
   }
-  if (route.view)
-    route.revision = hash64(std::to_string(route.view->revision) + " " + route.mount->path);
 }
 
 }  // namespace
@@ -105,11 +104,9 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
   route->path = object_path;
   route->named = !view.empty();
   route->stamp = snapshot.stamp();
-  const auto mount = std::find_if(config->config.mounts.begin(), config->config.mounts.end(),
-                                  [&](const Mount& m) { return isAtOrBelow(object_path, m.path); });
-  if (mount == config->config.mounts.end())
-    throw HttpError{404, "There is nothing at " + route->path + "."};
-  route->mount = &*mount;
+  const Mount* const mount = config->mountOf(object_path);
+  if (!mount) throw HttpError{404, "There is nothing at " + route->path + "."};
+  route->mount = mount;
   const AppDefinition& app = *mount->app;
 
   // Also of what a route answers: an action on the address ends all of its pages (rule 24).
@@ -160,25 +157,16 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
   return route;
 }
 
-// Object before rule before view: what somebody set while the site runs says more than files, and
-// what the operator configured says more than the app.
 void Site::bind(Route& route, std::string_view object_manager) {
   const auto& config = *route.config;
   const auto& view = *route.view;
-  route.memory = &memory(*route.mount, view);
+  const std::string id = viewId(*route.mount, view);
+  route.memory = &memory(id);
   route.counters = &objects_.of(route.path, view.name);
   route.partition = static_cast<std::uint32_t>(hash64(route.mount->path + " " + view.name));
-  static const RuleSet kNoRules;
-  const Resolved& resolved =
-      (config.config.rules ? *config.config.rules : kNoRules).resolve(route.path, view.name);
-  std::string_view id = object_manager;
-  if (id.empty()) id = resolved.manager;
-  if (id.empty()) id = view.caching.manager;
-  ManagerPtr manager;
-  if (id != "none" && config.config.registry) {
-    manager = id.empty() ? config.config.registry->nearestDefault(route.path)
-                         : config.config.registry->acquire(route.path, id);
-  }
+  route.revision = config.revisionOf(*route.mount, view);
+  const Resolved& resolved = config.rulesFor(route.path, view.name);
+  const ManagerPtr manager = config.managerOf(route.path, view, object_manager);
   const std::lock_guard lock(config.mutex);
   // What is resolved for no rules at all is one static object, so the key holds.
   auto& binding =
@@ -207,9 +195,13 @@ void Site::bind(Route& route, std::string_view object_manager) {
       for (auto& name : names) {
         if (const auto* normaliser = made->normaliser(name)) name = normaliser->inputName();
       }
-      made->declared = std::make_unique<LearnedInputs>(std::move(names));
+      made->inputs = std::make_shared<LearnedInputs>(std::move(names));
+    } else {
+      PartsHash normalisers;
+      for (const auto& text : made->policy.normalise) normalisers.add(text);
+      made->inputs =
+          learnedInputs(learnedPrefix(id, route.revision) + std::to_string(normalisers.value()));
     }
-    made->inputs = made->declared ? made->declared.get() : &route.memory->inputs;
     binding = std::move(made);
   }
   route.binding = binding;

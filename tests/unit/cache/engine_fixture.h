@@ -45,6 +45,11 @@ class MapCache : public Cache {
     entries_.clear();
     return {true, Reason::none};
   }
+  bool sweep(const Expendable& expendable, std::size_t) noexcept override {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const auto& held) { return expendable(*held.second); });
+    return false;
+  }
   [[nodiscard]] Stats stats() const noexcept override { return {}; }
   [[nodiscard]] Health health() const noexcept override { return {}; }
   /// Not counted.

@@ -164,9 +164,12 @@ class Site {
   [[nodiscard]] RoutePtr resolve(std::string_view object_path, std::string_view view,
                                  std::string_view method, ReadSnapshot& snapshot);
   void bind(Route& route, std::string_view object_manager);
-  [[nodiscard]] ViewMemory& memory(const Mount& mount, const ViewDefinition& view);
+  [[nodiscard]] ViewMemory& memory(const std::string& view_id);
+  [[nodiscard]] std::shared_ptr<LearnedInputs> learnedInputs(const std::string& id);
   /// False when the state could not be read.
-  bool adoptLearned(const std::string& id, ViewMemory& memory) noexcept;
+  bool adoptLearned(const std::string& id, LearnedInputs& inputs) noexcept;
+  /// What views read that are there no more, or are others now.
+  void forgetLearned(const Configured& now) noexcept;
 
   struct Lookable;
   [[nodiscard]] bool findRoute(Lookable& lookable) noexcept;
@@ -200,6 +203,7 @@ class Site {
   std::atomic<std::uint64_t> config_number_{0};
   mutable std::mutex memory_mutex_;
   std::map<std::string, std::unique_ptr<ViewMemory>, std::less<>> memories_;
+  std::map<std::string, std::shared_ptr<LearnedInputs>, std::less<>> learned_;
   ObjectStatistics objects_;
   std::atomic<std::uint64_t> state_version_{0};
   std::atomic<std::uint64_t> next_error_{1};
