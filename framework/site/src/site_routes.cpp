@@ -205,6 +205,8 @@ void Site::bind(Route& route, std::string_view object_manager) {
     binding = std::move(made);
   }
   route.binding = binding;
+  // Managers may share a cache; what one stored falls with that one, so no other may serve it.
+  if (manager) route.revision = PartsHash().add(route.revision).add(manager->scope()).value();
 }
 
 Site::RoutePtr Site::cachedRoute(std::string_view full_path) noexcept {

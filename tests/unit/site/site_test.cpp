@@ -479,5 +479,21 @@ TEST_F(SiteTest, LedgerL15_APageThatGoesOnAfterAFailedReadIsNotStored) {
   }
 }
 
+TEST_F(SiteTest, Semantics19_InvalidatingAManagerReachesAllThatItServes) {
+  serveTitles();
+  EXPECT_FALSE(get("/a").hit);
+  // Another manager over the same cache, as a tiered one has it.
+  const auto other = std::make_shared<const CacheManager>(
+      CacheManager::Identity{"/", "both", "Map", true}, policy_, cache_, false);
+  registry_ = std::make_shared<const CacheManagerRegistry>(std::vector<ManagerPtr>{other},
+                                                           std::vector<FailedManager>{});
+  serveTitles();
+  get("/a");
+  EXPECT_TRUE(get("/a").hit);
+  const Change change{other->scope()};
+  ASSERT_TRUE(store_->ledger().append({&change, 1}));
+  EXPECT_FALSE(get("/a").hit);
+}
+
 }  // namespace
 }  // namespace larder::site
