@@ -23,10 +23,8 @@ Lookup noTime() noexcept {
   return {.status = Status::error, .entry = {}, .reason = Reason::timeout};
 }
 
-/// One render's result, wherever it was kept.
-bool isSame(const CacheEntry& a, const CacheEntry& b) noexcept {
-  return a.stamp.as_of == b.stamp.as_of && a.stamp.era == b.stamp.era &&
-         a.created_wall == b.created_wall;
+bool never(const CacheEntry&) noexcept {
+  return false;
 }
 
 }  // namespace
@@ -36,65 +34,64 @@ TieredManager::TieredManager(Host& host, const Settings& settings)
   if (near_ == far_) throw std::runtime_error("l2: must be another manager than l1");
 }
 
-void TieredManager::take(const CacheKey& key, Lookup& far, Deadline deadline) noexcept {
+void TieredManager::take(const CacheKey& key, Lookup&& far, const Over& over, Lookup& found,
+                         Deadline deadline) noexcept {
   if (far.status == Status::error) far_errors_.fetch_add(1, std::memory_order_relaxed);
-  if (far.status != Status::hit) return;
-  far.near = false;
-  if (near_->put(key, far.entry.share(), deadline).ok)
+  const bool replaces = found.status == Status::hit;
+  if (replaces && (far.status != Status::hit || over(*far.entry))) {
+    found.reason = far.status == Status::error ? far.reason : Reason::none;
+    return;
+  }
+  if (replaces) replaced_.fetch_add(1, std::memory_order_relaxed);
+  if (far.status == Status::hit && near_->put(key, far.entry.share(), deadline).ok)
     promoted_.fetch_add(1, std::memory_order_relaxed);
+  found = std::move(far);
 }
 
 Lookup TieredManager::get(const CacheKey& key, Deadline deadline) noexcept {
   Lookup found = near_->get(key, deadline);
-  if (found.status == Status::hit) {
-    found.near = true;
-    return found;
-  }
+  found.near = found.status == Status::hit;
+  if (found.near) return found;
   if (!hasTime(deadline)) return noTime();
-  Lookup far = far_->get(key, deadline);
-  take(key, far, deadline);
-  return far;
-}
-
-Lookup TieredManager::getBehind(const CacheKey& key, const CacheEntry& over,
-                                Deadline deadline) noexcept {
-  if (!hasTime(deadline)) return noTime();
-  Lookup far = far_->get(key, deadline);
-  if (far.status == Status::hit && isSame(over, *far.entry)) return {};
-  take(key, far, deadline);
-  if (far.status == Status::hit) replaced_.fetch_add(1, std::memory_order_relaxed);
-  return far;
+  take(key, far_->get(key, deadline), never, found, deadline);
+  return found;
 }
 
 void TieredManager::getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
                             Deadline deadline) noexcept {
+  getBehind(keys, out, never, deadline);
+}
+
+void TieredManager::getBehind(std::span<const CacheKey> keys, std::span<Lookup> out,
+                              const Over& over, Deadline deadline) noexcept {
   near_->getMany(keys, out, deadline);
-  const bool has_time = hasTime(deadline);
   std::vector<std::size_t> places;
   std::vector<CacheKey> rest;
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    out[i].near = out[i].status == Status::hit;
+    out[i].near = out[i].status == Status::hit && !over(*out[i].entry);
     if (out[i].near) continue;
-    if (!has_time) {
-      out[i] = noTime();
-      continue;
-    }
     places.push_back(i);
     rest.push_back(keys[i]);
   }
   if (rest.empty()) return;
+  if (!hasTime(deadline)) {
+    for (const std::size_t place : places) {
+      if (out[place].status != Status::hit) out[place] = noTime();
+      out[place].reason = Reason::timeout;
+    }
+    return;
+  }
   std::vector<Lookup> far(rest.size());
   far_->getMany(rest, far, deadline);
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    take(rest[i], far[i], deadline);
-    out[places[i]] = std::move(far[i]);
-  }
+  for (std::size_t i = 0; i < rest.size(); ++i)
+    take(rest[i], std::move(far[i]), over, out[places[i]], deadline);
 }
 
 Stored TieredManager::put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept {
   const Stored near = near_->put(key, entry, deadline);
-  const Stored far = far_->put(key, std::move(entry), deadline);
-  return near.ok ? near : far;
+  const Stored far = hasTime(deadline) ? far_->put(key, std::move(entry), deadline)
+                                       : Stored{false, Reason::timeout};
+  return {near.ok || far.ok, far.reason};
 }
 
 Stored TieredManager::erase(const CacheKey& key, Deadline deadline) noexcept {

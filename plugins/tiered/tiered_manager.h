@@ -3,11 +3,10 @@
 //
 // - A look-up asks the near one, then the far one, whose entry is kept in the near one: the same
 //   entry, with the same end.
-// - Validity is the ledger's, so the two need not agree. A hit of the near one says so
-// (Lookup::near),
-//   and whoever finds its entry over asks getBehind() for the far one's.
+// - Validity is the ledger's, so the two need not agree: whoever judges the near one's entries asks
+//   by getBehind().
 // - Where the far one cannot be asked, hits of the near one stay hits, and its misses are errors.
-// - It does not block: without time to wait, nothing but the near one is asked.
+// - Without time to wait nothing but the near one is asked.
 //
 // Thread-safe.
 #pragma once
@@ -31,9 +30,9 @@ class TieredManager final : public Cache {
   Lookup get(const CacheKey& key, Deadline deadline) noexcept override;
   void getMany(std::span<const CacheKey> keys, std::span<Lookup> out,
                Deadline deadline) noexcept override;
-  Lookup getBehind(const CacheKey& key, const CacheEntry& over,
-                   Deadline deadline) noexcept override;
-  /// Ok if one of them has it.
+  void getBehind(std::span<const CacheKey> keys, std::span<Lookup> out, const Over& over,
+                 Deadline deadline) noexcept override;
+  /// Ok if one of them has it; the reason is the far one's.
   Stored put(const CacheKey& key, EntryPtr entry, Deadline deadline) noexcept override;
   /// Ok if both are without it.
   Stored erase(const CacheKey& key, Deadline deadline) noexcept override;
@@ -47,8 +46,10 @@ class TieredManager final : public Cache {
   [[nodiscard]] bool hasTime(Deadline deadline) const noexcept {
     return deadline > clock_.monotonic();
   }
-  /// Counts what the far one said, and keeps its entry in the near one.
-  void take(const CacheKey& key, Lookup& far, Deadline deadline) noexcept;
+  /// What the far one said goes to `found`, which is what the near one said, unless that one holds
+  /// something which is no worse; it is kept in the near one.
+  void take(const CacheKey& key, Lookup&& far, const Over& over, Lookup& found,
+            Deadline deadline) noexcept;
 
   const Clock& clock_;
   const std::shared_ptr<Cache> near_;

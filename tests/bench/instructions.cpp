@@ -23,7 +23,7 @@ constexpr std::size_t kPages = 100;
 class PageSite {
  public:
   explicit PageSite(World& world)
-      : manager_({"/", "fast", "RAMCache", true}, policy_, world.cache(64 << 20), false),
+      : manager_({"/", "fast", "RAMCache", true}, policy_, world.cache(64 << 20), Waits::never),
         engine_(ledger_, snapshots_, world.clock, world.pool, [](std::string_view) {}, {}) {
     for (std::size_t i = 0; i < kPages; ++i) {
       testing::MapInputs inputs;

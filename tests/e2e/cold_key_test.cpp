@@ -21,8 +21,9 @@ class ColdKey : public SiteTest {
     files.rlim_cur = files.rlim_max;
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     ASSERT_NO_FATAL_FAILURE(
-        configureChaos("larder.toml", dir_.file("var"), port_, management_port_, "2s"));
+        configureChaos("larder.toml", dir_.file("var"), port_, management_port_, "2s", more()));
   }
+  [[nodiscard]] virtual std::string more() const { return {}; }
 
   /// Opens all connections and asks on each; the bodies that came, all at once.
   std::multiset<std::string> askAll(const std::string& target,
@@ -65,7 +66,13 @@ TEST_F(ColdKey, AThousandClientsOfOneProcessGetOneRender) {
   EXPECT_EQ(renders(bodies), 1U) << *bodies.begin() << *bodies.rbegin();
 }
 
-TEST_F(ColdKey, Semantics31_AThousandClientsOfTwoProcessesGetOneRender) {
+class ColdKeyOfTwoProcesses : public ColdKey, public ::testing::WithParamInterface<const char*> {
+  [[nodiscard]] std::string more() const override {
+    return std::string_view(GetParam()) == "TieredManager" ? tieredOver("shared", "/**") : "";
+  }
+};
+
+TEST_P(ColdKeyOfTwoProcesses, Semantics31_AThousandClientsOfTwoProcessesGetOneRender) {
   const auto server = serve({"--processes", "2"});
   ASSERT_EQ(httpAsk(port_, "POST", "/chaos/setup").status, 200);
   learnInputs();
@@ -74,7 +81,7 @@ TEST_F(ColdKey, Semantics31_AThousandClientsOfTwoProcessesGetOneRender) {
   EXPECT_EQ(renders(bodies), 1U) << *bodies.begin() << *bodies.rbegin();
 }
 
-TEST_F(ColdKey, Semantics31_TwoRendersAtMostWhenMemcachedDiesMeanwhile) {
+TEST_P(ColdKeyOfTwoProcesses, Semantics31_TwoRendersAtMostWhenMemcachedDiesMeanwhile) {
   const auto server = serve({"--processes", "2"});
   ASSERT_EQ(httpAsk(port_, "POST", "/chaos/setup").status, 200);
   learnInputs();
@@ -82,6 +89,10 @@ TEST_F(ColdKey, Semantics31_TwoRendersAtMostWhenMemcachedDiesMeanwhile) {
   EXPECT_EQ(bodies.size(), kClients);
   EXPECT_LE(renders(bodies), 2U) << *bodies.begin() << *bodies.rbegin();
 }
+
+INSTANTIATE_TEST_SUITE_P(, ColdKeyOfTwoProcesses,
+                         ::testing::Values("MemcachedManager", "TieredManager"),
+                         [](const auto& given) { return std::string(given.param); });
 
 }  // namespace
 }  // namespace larder::e2e

@@ -77,6 +77,7 @@ struct Wait {
   const char* name;
   bool overview;
   bool manifest;
+  bool tiered = false;
 };
 
 class FaultMemcachedWait : public NotesTest, public ::testing::WithParamInterface<Wait> {};
@@ -84,14 +85,19 @@ class FaultMemcachedWait : public NotesTest, public ::testing::WithParamInterfac
 TEST_P(FaultMemcachedWait, Semantics27_ARequestWaitsForAHungServerOnce) {
   const auto ask = [&] { GetParam().overview ? expectCurrentOverview() : (void)expectCurrent(0); };
   auto memcached = launch();
+  const std::string prefetch =
+      std::string("prefetch = ") + (GetParam().manifest ? "true\n" : "false\n");
   configureNotes({memcached.address()},
-                 std::string("breaker_after = 1000\ntimeout = \"300ms\"\nprefetch = ") +
-                     (GetParam().manifest ? "true\n" : "false\n"));
+                 "breaker_after = 1000\ntimeout = \"300ms\"\n" + prefetch +
+                     (GetParam().tiered ? "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\n" +
+                                              tieredOver("main", "/notes/*", prefetch)
+                                        : std::string()));
   publish(kMembers, "version-1");
   const auto server = serve();
   ask();
   const auto before = stat("errors_timeout");
   memcached.pause();
+  publish(kMembers, "version-2");  // what is near is over
   ask();
   EXPECT_EQ(stat("errors_timeout") - before, 1U);
   memcached.resume();
@@ -100,7 +106,10 @@ TEST_P(FaultMemcachedWait, Semantics27_ARequestWaitsForAHungServerOnce) {
 INSTANTIATE_TEST_SUITE_P(, FaultMemcachedWait,
                          ::testing::Values(Wait{"OfOnePart", false, true},
                                            Wait{"OfManyParts", true, false},
-                                           Wait{"OfManyPartsAndAManifest", true, true}),
+                                           Wait{"OfManyPartsAndAManifest", true, true},
+                                           Wait{"OfOnePartOfATieredManager", false, true, true},
+                                           Wait{"OfManyPartsOfATieredManager", true, false, true},
+                                           Wait{"OfATieredManagerAndAManifest", true, true, true}),
                          [](const auto& run) { return run.param.name; });
 
 TEST_F(FaultMemcached, FaultA32_AHundredFlapsLeaveNoSocketsAndNoThreads) {

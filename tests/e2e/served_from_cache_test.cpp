@@ -129,6 +129,16 @@ TEST_P(ServedFromCache, AHitIsOneRoundTripOrNone) {
   }
 }
 
+TEST_P(ServedFromCache, ExplainTellsWhereTheManagerKeepsWhatItHolds) {
+  const std::map<std::string, std::string> levels{
+      {"RAMCache", "in this process"},
+      {"MemcachedManager", "outside of the process"},
+      {"TieredManager", "in this process over one outside of it"}};
+  const auto server = serve();
+  const auto explained = manage("/@@explain?url=/handbook/guide/first-steps");
+  EXPECT_EQ(explained.at("processes").at(0).at("level"), levels.at(GetParam()));
+}
+
 TEST_P(ServedFromCache, OnlyPagesOfAllVisitorsAreCompressed) {
   const auto server = serve();
   const std::string accept = "Accept-Encoding: gzip\r\n";

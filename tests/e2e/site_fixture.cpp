@@ -114,6 +114,12 @@ HttpAnswer Visitor::edit(const std::string& page, const std::string& body) {
                                  {"body", body}});
 }
 
+std::string tieredOver(const std::string& shared, const std::string& path,
+                       const std::string& settings) {
+  return "[[manager]]\nid = \"both\"\ntype = \"TieredManager\"\nl1 = \"fast\"\nl2 = \"" + shared +
+         "\"\n" + settings + "[[rule]]\npath = \"" + path + "\"\nmanager = \"both\"\n";
+}
+
 void SiteTest::startMemcached() {
   if (memcached_) return;
   auto started = testing::MemcachedServer::start({.megabytes = 256});
@@ -122,7 +128,8 @@ void SiteTest::startMemcached() {
 }
 
 void SiteTest::configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
-                              std::uint16_t management, const std::string& timeout) {
+                              std::uint16_t management, const std::string& timeout,
+                              const std::string& more) {
   startMemcached();
   ASSERT_TRUE(memcached_);
   conf_ = dir_.write(
@@ -136,7 +143,8 @@ void SiteTest::configureChaos(const std::string& name, const std::string& data, 
                 memcached_->address() + "\"]\nmax_probe = \"500ms\"\ntimeout = \"" + timeout +
                 "\"\n"
                 "[[manager]]\nid = \"fast\"\ntype = \"RAMCache\"\n"
-                "[[rule]]\npath = \"/**\"\nview = \"list\"\nmanager = \"fast\"\n");
+                "[[rule]]\npath = \"/**\"\nview = \"list\"\nmanager = \"fast\"\n" +
+                more);
 }
 
 void SiteTest::configureSite(const std::string& manager, const std::string& more) {

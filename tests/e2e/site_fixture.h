@@ -24,6 +24,10 @@ using server::httpAsk;
 [[nodiscard]] std::string cacheStatus(const HttpAnswer& answer);
 [[nodiscard]] bool isHit(const HttpAnswer& answer);
 
+/// Tables of a configuration: a TieredManager over the managers "fast" and `shared` serves `path`.
+[[nodiscard]] std::string tieredOver(const std::string& shared, const std::string& path,
+                                     const std::string& settings = {});
+
 /// A visitor with a cookie.
 class Visitor {
  public:
@@ -52,9 +56,10 @@ class SiteTest : public server::Installation {
   /// Writes the configuration; starts a memcached if the manager needs one.
   void configureSite(const std::string& manager, const std::string& more = {});
   /// The same for the app whose pages say what they were made of (chaos_app/), in a file `name`.
-  /// `timeout` of memcached.
+  /// `timeout` of memcached. `more` of the configuration.
   void configureChaos(const std::string& name, const std::string& data, std::uint16_t port,
-                      std::uint16_t management, const std::string& timeout = "50ms");
+                      std::uint16_t management, const std::string& timeout = "50ms",
+                      const std::string& more = {});
   /// Unless one runs.
   void startMemcached();
   /// Imports the content of the repository, and that of the folder LARDER_TEST_CONTENT if the

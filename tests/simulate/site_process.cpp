@@ -230,11 +230,11 @@ SiteProcess::SiteProcess(Surroundings& world, const std::string& folder, std::st
   envelope.compress_above = 600;
   envelope.chunk = true;
   ram_ = std::make_unique<CacheManager>(CacheManager::Identity{"/", "ram", "Faulty", true},
-                                        Policy{}, objects_, false);
+                                        Policy{}, objects_, Waits::never);
   const auto entries = std::make_shared<EnvelopeCache>(
       std::make_shared<FaultyBytes>(world.server, world.weather, dead_), world.clock, envelope);
   shared_ = std::make_unique<CacheManager>(CacheManager::Identity{"/", "shared", "Faulty", false},
-                                           Policy{}, entries, true, entries.get());
+                                           Policy{}, entries, Waits::always, entries.get());
   for (std::size_t i = 0; i < views.size(); ++i) {
     gates_.push_back(std::make_unique<RenderGate>());
     inputs_.push_back(std::make_unique<LearnedInputs>(

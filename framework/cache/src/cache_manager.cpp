@@ -7,11 +7,11 @@
 namespace larder {
 
 CacheManager::CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache,
-                           bool blocks, LeaseStore* leases)
+                           Waits waits, LeaseStore* leases)
     : identity_(std::move(identity)),
       policy_(std::move(policy)),
       cache_(std::move(cache)),
-      blocks_(blocks),
+      waits_(waits),
       leases_(leases),
       scope_(managerScope(identity_.path, identity_.id)) {}
 

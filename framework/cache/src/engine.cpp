@@ -62,14 +62,24 @@ bool Engine::observe(CallContext& context) noexcept {
   return *context.observed_;
 }
 
-Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
-                        Outcome& miss) noexcept {
+Verdict Engine::verdictOf(const CacheEntry& entry, std::uint64_t limit) noexcept {
   if (planted(Fault::l7_child_of_another_moment)) limit = Ledger::kNoLimit;
-  auto verdict = ledger_.judge(entry, limit);
+  const auto verdict = ledger_.judge(entry, limit);
   if (verdict == Verdict::history && entry.stamp.as_of > ledger_.known().as_of &&
       ledger_.observe()) {
-    verdict = ledger_.judge(entry, limit);  // another process committed and stored it a moment ago
+    return ledger_.judge(entry, limit);  // another process committed and stored it a moment ago
   }
+  return verdict;
+}
+
+bool Engine::isOver(const CacheEntry& entry, const Policy& policy, std::uint64_t limit) noexcept {
+  return verdictOf(entry, limit) != Verdict::valid ||
+         clock_.monotonic() >= freshUntil(policy, entry);
+}
+
+Engine::Use Engine::use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
+                        Outcome& miss) noexcept {
+  const auto verdict = verdictOf(entry, limit);
   const bool gone = verdict == Verdict::changed && !planted(Fault::l19_changed_is_stale);
   if (gone || verdict == Verdict::history) {
     miss = verdict == Verdict::changed ? Outcome::miss_changed : Outcome::miss_history;
@@ -112,31 +122,52 @@ Engine::Found Engine::judged(const Target& target, Lookup&& lookup, std::uint64_
   return found;
 }
 
-Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint64_t limit,
-                           CallContext& context, bool anew) noexcept {
-  const bool blocks = target.manager->blocks();
-  auto landings = flights_.landings(key.digest);
+Lookup Engine::look(const Target& target, const CacheKey& key, const Cache::Over& over,
+                    Deadline deadline) noexcept {
   Cache& cache = target.manager->cache();
-  std::optional<Lookup> known;
-  if (!anew && isRemembered(target)) known = context.memo_.take(cache, key, landings);
-  if (!known && blocks && context.store_hangs_) known = Lookup{Status::error, {}, Reason::timeout};
-  Lookup lookup = known ? std::move(*known) : cache.get(key, context.deadline());
-  if (blocks && lookup.status == Status::error && lookup.reason == Reason::timeout)
-    context.store_hangs_ = true;
+  if (target.manager->waits() != Waits::given_time) return cache.get(key, deadline);
+  Lookup found;
+  cache.getBehind({&key, 1}, {&found, 1}, over, deadline);
+  return found;
+}
+
+Lookup Engine::fetch(const Target& target, const CacheKey& key, std::uint64_t limit,
+                     CallContext& context, bool anew, Lookup&& at_hand, std::uint32_t& landings) {
+  if (!anew && target.policy->prefetch) {
+    if (context.page_ && !context.store_hangs_) {
+      context.store_hangs_ =
+          !manifests_.prefetch(*std::exchange(context.page_, {}), context.memo_,
+                               overBy(*target.policy, limit), context.deadline());
+    }
+    if (auto known = context.memo_.take(target.manager->cache(), key, landings))
+      return std::move(*known);
+  }
+  return context.store_hangs_
+             ? std::move(at_hand)
+             : look(target, key, overBy(*target.policy, limit), context.deadline());
+}
+
+Engine::Found Engine::find(const Target& target, const CacheKey& key, std::uint64_t limit,
+                           CallContext& context, bool anew) {
+  const auto waits = target.manager->waits();
+  auto landings = flights_.landings(key.digest);
+  Lookup lookup{Status::error, {}, Reason::timeout};
+  if (waits != Waits::always) {
+    lookup = target.manager->cache().get(
+        key, waits == Waits::never ? context.deadline() : clock_.monotonic());
+  }
+  const bool at_hand = waits == Waits::never || (lookup.status == Status::hit &&
+                                                 !isOver(*lookup.entry, *target.policy, limit));
+  if (!at_hand) {
+    lookup = fetch(target, key, limit, context, anew, std::move(lookup), landings);
+    context.store_hangs_ |= lookup.reason == Reason::timeout;
+  }
   if (lookup.status == Status::error) {
     if (auto kept = stopgap_.find(key, clock_.monotonic()))
       lookup = {Status::hit, EntryRef(std::move(kept)), Reason::none};
   }
-  const bool near = lookup.near;
   auto found = judged(target, std::move(lookup), limit);
-  // Another process may have stored a new one where this process has not looked.
-  if (near && found.use > Use::early) {
-    auto other = judged(target, cache.getBehind(key, *found.entry, context.deadline()), limit);
-    if (other.use < found.use) {
-      found.use = other.use;
-      found.entry = std::move(other.entry);
-    }
-  }
+  found.at_hand = at_hand;
   // A part of another schema than the page's is of another moment, though no scope changed (L8).
   if (found.entry && context.hasSnapshot() &&
       found.entry->stamp.schema != context.snapshot_->stamp().schema) {
@@ -181,6 +212,7 @@ Answer Engine::serve(const Call& call, Found& found, Recorder* parent, Outcome a
   const auto& target = call.target();
   Answer answer;
   answer.stored = true;
+  answer.at_hand = found.at_hand;
   answer.stale = found.use == Use::stale;
   if (parent) {
     parent->merge(*found.entry, freshFor(*target.policy, *found.entry));
@@ -254,17 +286,19 @@ void Engine::tryHits(std::span<Look> looks, Deadline deadline) {
   }
   for (Asked& asked : caches) {
     std::vector<Lookup> lookups(asked.keys.size());
-    asked.cache->getMany(asked.keys, lookups, deadline);
+    const auto& policy = *asked.looks.front().first->call->target().policy;
+    asked.cache->getBehind(asked.keys, lookups, overBy(policy, Ledger::kNoLimit), deadline);
     for (Lookup& lookup : lookups) lookup.entry.makeDurable();
     for (const auto& [look, place] : asked.looks) {
-      const auto& [status, entry, reason, near] = lookups[place];
-      auto found = judged(look->call->target(), {status, EntryRef(entry.share()), reason, near},
-                          Ledger::kNoLimit);
+      const Lookup& lookup = lookups[place];
+      const auto copy = [&lookup](EntryRef entry) {
+        return Lookup{lookup.status, std::move(entry), lookup.reason};
+      };
+      auto found = judged(look->call->target(), copy(lookup.entry.share()), Ledger::kNoLimit);
       if (isServable(found.use)) {
         look->answer = serve(*look->call, found, nullptr);
       } else {
-        look->memo->prefetched(asked.cache, asked.keys[place].digest,
-                               {status, std::move(found.entry), reason, near},
+        look->memo->prefetched(asked.cache, asked.keys[place].digest, copy(std::move(found.entry)),
                                asked.landings[place]);
       }
     }
@@ -274,7 +308,10 @@ void Engine::tryHits(std::span<Look> looks, Deadline deadline) {
 Answer Engine::call(Call& call, CallContext& context, Recorder* parent) try {
   Answer answer = this->answer(call, context, parent);
   const auto& target = call.target();
-  if (answer.stored && isRemembered(target)) {
+  // What is at hand costs less to look up again than to remember; but of a page for which something
+  // is not, all that it uses is learned.
+  const bool remembers = !answer.at_hand || !context.memo_.items().empty();
+  if (answer.stored && remembers && mayWait(target) && target.policy->prefetch) {
     context.memo_.keep(target.manager->sharedCache(), answer.entry,
                        flights_.landings(answer.entry->digest));
   }

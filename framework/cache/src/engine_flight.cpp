@@ -89,7 +89,8 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
   const auto& target = call.target();
   const auto& policy = *target.policy;
   LeaseStore* const leases = target.manager->leases();
-  if (!leases || policy.lease == 0 || found.miss == Outcome::miss_error) return std::nullopt;
+  if (!leases || policy.lease == 0 || found.miss == Outcome::miss_error || context.store_hangs_)
+    return std::nullopt;
   const bool nested = context.hasSnapshot();
   const auto limit = nested ? context.snapshot().stamp().as_of : Ledger::kNoLimit;
   const auto until = std::min(endOfWait(policy, context, clock_.monotonic()), soft_end);
@@ -121,7 +122,8 @@ std::optional<Answer> Engine::takeLease(Lease& lease, const Call& call, CallCont
                       clock_.monotonic());
       return serve(call, seen, parent, Outcome::coalesced);
     }
-    if (taken == Lease::Taken::mine || seen.miss == Outcome::miss_error) return std::nullopt;
+    if (taken == Lease::Taken::mine || seen.miss == Outcome::miss_error || context.store_hangs_)
+      return std::nullopt;
     // The other's result has come and is of no use: no reason to wait for it.
     if (seen.entry && seen.entry->stamp.as_of != before.as_of) return std::nullopt;
   }

@@ -40,7 +40,7 @@ Inspection Engine::inspect(const Call& call, Deadline deadline) {
   if (result.last_miss && result.last_miss->changed_at > 0)
     result.last_miss_change = ledger_.recent().find(result.last_miss->changed_at);
   if (!target.manager || !ledger_.observe()) return result;
-  auto lookup = target.manager->cache().get(key, deadline);
+  auto lookup = look(target, key, overBy(*target.policy, Ledger::kNoLimit), deadline);
   result.status = lookup.status;
   result.reason = lookup.reason;
   if (lookup.status != Status::hit) return result;

@@ -84,6 +84,7 @@ struct Engine::Frame {
     context.rendering_.pop_back();
     context.rendering_names_.pop_back();
     context.deadline_ = outer_deadline;
+    if (context.rendering_.empty()) context.page_.reset();
   }
   CallContext& context;
   const Deadline outer_deadline;
@@ -161,8 +162,7 @@ Value Engine::runView(Call& call, CallContext& context, Recorder& recorder, cons
   if (target.manager) recorder.scope(target.manager->scope());
   recorder.scope(viewScope(target.view, target.path));
   count(target, Outcome::renders);
-  if (outermost && target.policy->prefetch && !context.store_hangs_)
-    manifests_.prefetch(key.digest, context.memo_, context.deadline_);
+  if (outermost && target.policy->prefetch) context.page_ = key.digest;
   const Frame frame(context, key.digest, std::move(name),
                     addMillis(begun.monotonic, target.policy->render_timeout));
   try {
@@ -232,34 +232,39 @@ void Engine::admitVariant(const Target& target, const Begun& begun, Rendered& re
 
 void Engine::put(const Target& target, CallContext& context, const CacheKey& key,
                  Rendered& rendered) noexcept {
-  const bool blocks = target.manager->blocks();
-  if (blocks && context.store_hangs_) {
-    rendered.outcome = Outcome::refused_cache;
-    rendered.detail = reasonName(Reason::timeout);
-    stopgap_.keep(rendered.entry, clock_.monotonic());
-    return;
-  }
-  if (blocks && holdsNewer(target, key, rendered.entry->stamp, context)) {
+  const auto waits = target.manager->waits();
+  if (mayWait(target) && holdsNewer(target, key, rendered.entry->stamp, context)) {
     rendered.outcome = Outcome::refused_late;
     return;
   }
-  const auto stored = target.manager->cache().put(key, rendered.entry, context.deadline());
+  // What hangs is not asked; what is before it takes the entry all the same.
+  const bool hangs = mayWait(target) && context.store_hangs_;
+  Stored stored{false, Reason::timeout};
+  if (!hangs || waits != Waits::always) {
+    stored = target.manager->cache().put(key, rendered.entry,
+                                         hangs ? clock_.monotonic() : context.deadline());
+  }
+  context.store_hangs_ |= mayWait(target) && stored.reason == Reason::timeout;
   rendered.stored = stored.ok;
   if (stored.ok) return;
   rendered.outcome = Outcome::refused_cache;
   rendered.detail = reasonName(stored.reason);
   if (isOutage(stored.reason)) stopgap_.keep(rendered.entry, clock_.monotonic());
-  context.store_hangs_ |= blocks && stored.reason == Reason::timeout;
 }
 
 // L24. Only where something changed since the snapshot can there be a later one; a cache in this
 // process sees to it by itself.
 bool Engine::holdsNewer(const Target& target, const CacheKey& key, const Stamp& stamp,
                         CallContext& context) noexcept {
-  if (!ledger_.observe() || ledger_.known().as_of <= stamp.as_of) return false;
-  const auto held = target.manager->cache().get(key, context.deadline());
-  return held.status == Status::hit && held.entry->stamp.era == stamp.era &&
-         held.entry->stamp.as_of > stamp.as_of;
+  if (context.store_hangs_ || !ledger_.observe() || ledger_.known().as_of <= stamp.as_of)
+    return false;
+  const auto isLater = [&stamp](const CacheEntry& held) {
+    return held.stamp.era == stamp.era && held.stamp.as_of > stamp.as_of;
+  };
+  const auto held = look(
+      target, key, [&](const CacheEntry& near) { return !isLater(near); }, context.deadline());
+  context.store_hangs_ = held.reason == Reason::timeout;
+  return held.status == Status::hit && isLater(*held.entry);
 }
 
 Outcome Engine::storability(const Target& target, const CacheEntry& entry, const Recorder& recorder,

@@ -7,11 +7,17 @@
 
 namespace larder {
 
-RequestMemo::Item* RequestMemo::find(const Cache& cache, const Digest& key) {
-  const auto place = places_.find(key);
-  if (place == places_.end()) return nullptr;
-  Item& item = items_[place->second];
-  return item.cache.get() == &cache ? &item : nullptr;
+namespace {
+
+bool isUsedHit(const RequestMemo::Item& item) noexcept {
+  return item.used && item.lookup.status == Status::hit;
+}
+
+}  // namespace
+
+RequestMemo::Item* RequestMemo::itemOf(const Cache& cache, const Digest& key) {
+  const Item* item = find(cache, key);
+  return item ? &items_[static_cast<std::size_t>(item - items_.data())] : nullptr;
 }
 
 RequestMemo::Item* RequestMemo::add(const std::shared_ptr<Cache>& cache, const Digest& key,
@@ -24,13 +30,13 @@ RequestMemo::Item* RequestMemo::add(const std::shared_ptr<Cache>& cache, const D
 
 std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
                                         std::uint32_t& landings) {
-  Item* item = find(cache, key.digest);
+  Item* item = itemOf(cache, key.digest);
   if (!item) return std::nullopt;
-  Lookup& known = item->lookup;
+  const Lookup& known = item->lookup;
   if (known.status == Status::hit) {
     if (known.entry->key() != key.bytes) return std::nullopt;
     landings = item->landings;
-    return Lookup{Status::hit, EntryRef(known.entry.share()), Reason::none, known.near};
+    return Lookup{Status::hit, EntryRef(known.entry.share()), known.reason};
   }
   // Whoever looks again wants to know whether somebody has stored it meanwhile.
   if (std::exchange(item->used, true)) return std::nullopt;
@@ -40,7 +46,7 @@ std::optional<Lookup> RequestMemo::take(const Cache& cache, const CacheKey& key,
 
 void RequestMemo::keep(const std::shared_ptr<Cache>& cache, const EntryRef& entry,
                        std::uint32_t landings) {
-  Item* item = find(*cache, entry->digest);
+  Item* item = itemOf(*cache, entry->digest);
   if (!item) item = add(cache, entry->digest, entry->weight());
   if (!item) return;
   item->used = true;
@@ -58,66 +64,84 @@ void RequestMemo::prefetched(const std::shared_ptr<Cache>& cache, const Digest& 
   item->landings = landings;
 }
 
-bool RequestMemo::has(const Cache& cache, const Digest& key) const {
+const RequestMemo::Item* RequestMemo::find(const Cache& cache, const Digest& key) const {
   const auto place = places_.find(key);
-  return place != places_.end() && items_[place->second].cache.get() == &cache;
+  const Item* item = place == places_.end() ? nullptr : &items_[place->second];
+  return item && item->cache.get() == &cache ? item : nullptr;
 }
 
 bool Manifests::Manifest::names(const RequestMemo& memo) const {
-  std::size_t keys = 0;
+  std::ptrdiff_t asked = 0;
   for (const Part& part : parts) {
     const auto cache = part.cache.lock();
     if (!cache) return false;
-    keys += part.keys.size();
-    const bool all = std::ranges::all_of(
-        part.keys, [&](const Key& key) { return memo.has(*cache, key.digest); });
-    if (!all) return false;
+    for (const Key& key : part.keys) {
+      const auto* item = memo.find(*cache, key.digest);
+      if (item && !isUsedHit(*item)) return false;
+      asked += item ? 1 : 0;
+    }
   }
-  const auto used = std::ranges::count_if(memo.items(), [](const RequestMemo::Item& item) {
-    return item.used && item.lookup.status == Status::hit;
-  });
-  return keys == static_cast<std::size_t>(used);
+  return asked == std::ranges::count_if(memo.items(), isUsedHit);
 }
 
-std::shared_ptr<const Manifests::Manifest> Manifests::manifestOf(const RequestMemo& memo) {
+bool Manifests::Manifest::add(const std::shared_ptr<Cache>& cache, Key key) {
+  if (weight + key.weight > kMaxWeight || keys == kMaxKeys) return false;
+  weight += key.weight;
+  ++keys;
+  bytes += sizeof(Key) + key.bytes.size();
+  auto part = std::ranges::find_if(parts, [&](const Part& p) { return p.cache.lock() == cache; });
+  if (part == parts.end()) part = parts.insert(part, Part{.cache = cache, .keys = {}});
+  part->keys.push_back(std::move(key));
+  return true;
+}
+
+std::shared_ptr<const Manifests::Manifest> Manifests::manifestOf(const RequestMemo& memo,
+                                                                 const Manifest* known) {
   auto manifest = std::make_shared<Manifest>();
-  std::size_t keys = 0;
-  std::size_t weight = 0;
-  for (const auto& [cache, lookup, landings, used] : memo.items()) {
-    if (!used || lookup.status != Status::hit) continue;
-    const CacheEntry& entry = *lookup.entry;
-    weight += entry.weight();
-    if (weight > kMaxWeight || ++keys > kMaxKeys) break;
-    auto part = std::ranges::find_if(manifest->parts,
-                                     [&](const Part& p) { return p.cache.lock() == cache; });
-    if (part == manifest->parts.end())
-      part = manifest->parts.insert(part, Part{.cache = cache, .keys = {}});
-    part->keys.push_back({std::string(entry.key()), entry.digest, entry.partition});
-    manifest->bytes += sizeof(Key) + entry.key().size();
+  bool room = true;
+  for (const RequestMemo::Item& item : memo.items()) {
+    if (!room) break;
+    if (!isUsedHit(item)) continue;
+    const CacheEntry& entry = *item.lookup.entry;
+    room = manifest->add(item.cache,
+                         {std::string(entry.key()), entry.digest, entry.partition, entry.weight()});
+  }
+  for (const Part& part : known ? known->parts : std::vector<Part>()) {
+    const auto cache = part.cache.lock();
+    if (!cache) continue;
+    for (const Key& key : part.keys) {
+      if (room && !memo.find(*cache, key.digest)) room = manifest->add(cache, key);
+    }
   }
   // One key takes one round trip anyway.
   std::erase_if(manifest->parts, [](const Part& part) { return part.keys.size() < 2; });
   return manifest->parts.empty() ? nullptr : manifest;
 }
 
-void Manifests::prefetch(const Digest& page, RequestMemo& memo, Deadline deadline) {
+bool Manifests::prefetch(const Digest& page, RequestMemo& memo, const Cache::Over& over,
+                         Deadline deadline) {
   const auto manifest = find(page);
-  if (!manifest) return;
+  if (!manifest) return true;
   for (const Part& part : manifest->parts) {
     const auto cache = part.cache.lock();
     if (!cache) continue;
     std::vector<CacheKey> keys;
     std::vector<std::uint32_t> landings;
     for (const Key& key : part.keys) {
-      if (memo.has(*cache, key.digest)) continue;
+      if (memo.find(*cache, key.digest)) continue;
       keys.push_back({key.bytes, key.digest, key.partition});
       landings.push_back(flights_.landings(key.digest));
     }
     std::vector<Lookup> found(keys.size());
-    cache->getMany(keys, found, deadline);
-    for (std::size_t i = 0; i < keys.size(); ++i)
-      memo.prefetched(cache, keys[i].digest, std::move(found[i]), landings[i]);
+    cache->getBehind(keys, found, over, deadline);
+    bool hangs = false;
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      hangs |= found[i].reason == Reason::timeout;
+      if (!found[i].near) memo.prefetched(cache, keys[i].digest, std::move(found[i]), landings[i]);
+    }
+    if (hangs) return false;
   }
+  return true;
 }
 
 void Manifests::learn(const Digest& page, const RequestMemo& memo) {
@@ -128,7 +152,7 @@ void Manifests::learn(const Digest& page, const RequestMemo& memo) {
   if (memo.items().empty() || unanswered) return;
   const auto known = find(page);
   if (known && known->names(memo)) return;
-  put(page, manifestOf(memo));
+  put(page, manifestOf(memo, known.get()));
 }
 
 std::shared_ptr<const Manifests::Manifest> Manifests::find(const Digest& page) {

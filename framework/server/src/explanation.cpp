@@ -102,6 +102,17 @@ std::string storedText(const MissRecord& miss) {
          (miss.detail.empty() ? "" : ": " + miss.detail);
 }
 
+std::string_view levelOf(Waits waits) noexcept {
+  switch (waits) {
+    case Waits::always:
+      return "outside of the process";
+    case Waits::given_time:
+      return "in this process over one outside of it";
+    default:
+      return "in this process";
+  }
+}
+
 json reportMiss(const Inspection& inspection) {
   if (!inspection.last_miss) return nullptr;
   const MissRecord& miss = *inspection.last_miss;
@@ -206,7 +217,7 @@ Result<json> explainUrl(site::Site& site, std::string_view url, const Clock& clo
       {"settings_from", std::move(from)},
       {"known_inputs", e.inspection.known},
       {"key", reportKey(e.inspection)},
-      {"level", e.blocks ? "outside of the process" : "in this process"},
+      {"level", levelOf(e.waits)},
       {"answer", e.inspection.status == Status::hit ? std::string("hit")
                                                     : std::string(reasonName(e.inspection.reason))},
       {"entry", reportEntry(e.inspection, e.policy, clock)},

@@ -240,7 +240,7 @@ class ManagerFactory::Build {
     item.manager = same ? old->manager
                         : std::make_shared<const CacheManager>(
                               item.config.identity, item.config.policy, old->manager->sharedCache(),
-                              old->manager->blocks(), old->manager->leases());
+                              old->manager->waits(), old->manager->leases());
     return true;
   }
 
@@ -274,10 +274,25 @@ class ManagerFactory::Build {
       return;
     }
     const std::shared_ptr<Cache> made = std::move(*cache);
-    LeaseStore* const leases =
+    Waits waits = (*plugin)->can(LARDER_BLOCKS) ? Waits::always : Waits::never;
+    LeaseStore* leases =
         (*plugin)->can(LARDER_LEASES) ? dynamic_cast<LeaseStore*>(made.get()) : nullptr;
-    item.manager = std::make_shared<const CacheManager>(config.identity, config.policy, made,
-                                                        (*plugin)->can(LARDER_BLOCKS), leases);
+    // Of managers that are made of others.
+    for (const auto& [id, part] : item.parts) {
+      const ManagerSet::Item& its = itemOf(part);
+      item.shared |= its.shared;
+      if (waits == Waits::never && its.manager->waits() != Waits::never) waits = Waits::given_time;
+      if (!leases) leases = its.manager->leases();
+    }
+    item.manager =
+        std::make_shared<const CacheManager>(config.identity, config.policy, made, waits, leases);
+  }
+
+  /// Of a cache that find() gave.
+  [[nodiscard]] const ManagerSet::Item& itemOf(const std::shared_ptr<Cache>& cache) const {
+    return *std::ranges::find_if(set_->items, [&cache](const ManagerSet::Item& item) {
+      return item.manager && item.manager->sharedCache() == cache;
+    });
   }
 
   Result<std::shared_ptr<Cache>> instantiate(const Plugin& plugin, const ManagerConfig& config,

@@ -27,7 +27,7 @@ Result<Explanation> Site::explain(const RequestView& request) try {
   }
   if (const auto& m = route->binding->manager) {
     e.manager = m->identity();
-    e.blocks = m->blocks();
+    e.waits = m->waits();
   }
   if (!route->binding->manager) e.why_not = "no cache manager serves it";
   if (e.policy.mode == KeyMode::off) e.why_not = "its mode is \"off\"";

@@ -51,10 +51,13 @@ Quick Site::tryFast(const RequestView& request, Reply& reply) noexcept try {
   Lookable lookable(request);
   if (!findRoute(lookable)) return Quick::ask;
   const Binding& binding = *lookable.route->binding;
-  if (binding.manager->blocks()) return binding.policy.prefetch ? Quick::gather : Quick::ask;
-  if (!prepare(lookable)) return Quick::ask;
-  auto answer = engine_.tryHit(*lookable.call, options_.clock->monotonic());
-  return take(answer, lookable, reply) ? Quick::hit : Quick::ask;
+  const auto waits = binding.manager->waits();
+  if (waits != Waits::always) {
+    if (!prepare(lookable)) return Quick::ask;
+    auto answer = engine_.tryHit(*lookable.call, options_.clock->monotonic());
+    if (take(answer, lookable, reply)) return Quick::hit;
+  }
+  return waits != Waits::never && binding.policy.prefetch ? Quick::gather : Quick::ask;
 } catch (...) {
   return Quick::ask;
 }

@@ -10,7 +10,7 @@ namespace {
 ManagerPtr managerAt(std::string path, std::string id, bool is_default = false) {
   return std::make_shared<const CacheManager>(
       CacheManager::Identity{std::move(path), std::move(id), "Map", is_default}, Policy{},
-      std::make_shared<MapCache>(), false);
+      std::make_shared<MapCache>(), Waits::never);
 }
 
 std::string shown(const ManagerPtr& manager) {

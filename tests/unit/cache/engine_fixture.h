@@ -64,6 +64,10 @@ class MapCache : public Cache {
     const std::lock_guard lock(mutex_);
     return entries_.size();
   }
+  void eraseIf(const Expendable& expendable) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(entries_, [&](const auto& held) { return expendable(*held.second); });
+  }
 
   std::function<void()> before_get;
   std::atomic<bool> broken{false};
@@ -179,7 +183,7 @@ class EngineWorld {
       : snapshots(ledger),
         executor(clock, waiting),
         cache(std::make_shared<MapCache>()),
-        manager({"/", "fast", "Map", true}, Policy{}, cache, false),
+        manager({"/", "fast", "Map", true}, Policy{}, cache, Waits::never),
         engine(
             ledger, snapshots, clock, executor, [this](std::string_view m) { log.emplace_back(m); },
             options) {}

@@ -122,7 +122,7 @@ class LeaseTest : public ::testing::Test, protected EngineWorld {
     return key.key().digest;
   }
   MapLeases leases{clock};
-  CacheManager shared{{"/", "shared", "Map", true}, Policy{}, cache, true, &leases};
+  CacheManager shared{{"/", "shared", "Map", true}, Policy{}, cache, Waits::always, &leases};
   Engine other{ledger, snapshots, clock, executor, {}, {}};
 };
 
@@ -144,7 +144,7 @@ TEST_F(LeaseTest, Semantics31_WhileAnotherProcessRendersItsResultIsAwaitedAndSer
   leases.takeForGood(keyOf(view), 10'000);
   // The other process stores it, as it does before it gives the lease back.
   executor.postAt(clock.monotonic() + 500, [&] {
-    CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, true};
+    CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, Waits::always};
     askOf(other, without, view);
   });
   seen = askOf(engine, shared, view);
@@ -232,7 +232,7 @@ TEST_F(LeaseTest, LedgerL24_AFollowerThatFindsAnInvalidResultLeadsAtOnce) {
   change("site:");
   leases.takeForGood(keyOf(view), 1'000'000);
   executor.postAt(clock.monotonic() + 500, [&] {
-    CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, true};
+    CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, Waits::always};
     askOf(other, without, view);
     version = 2;
     change("obj:/a");
@@ -266,7 +266,7 @@ TEST_F(LeaseTest, AManagerWithoutLeasesIsNeverAskedForOne) {
   TestView view{"page", [](auto&, auto&, auto&) { return text("x"); }};
   askOf(engine, shared, view);
   policy.lease = 10'000;
-  CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, true};
+  CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, Waits::always};
   askOf(engine, without, view, {}, "/b");
   EXPECT_EQ(leases.asked, 0);
 }
@@ -280,7 +280,7 @@ TEST_F(LeaseTest, LedgerL24_ALatePutDoesNotReplaceTheResultOfALaterSnapshot) {
     if (seen == 1) {
       version = 2;
       change("obj:/a");
-      CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, true};
+      CacheManager without{{"/", "shared", "Map", true}, Policy{}, cache, Waits::always};
       askOf(other, without, view);
     }
     return text(std::to_string(seen));

@@ -37,7 +37,7 @@ class PrefetchTest : public ::testing::Test {
   EngineWorld world_;
   std::shared_ptr<MapCache> far_ = std::make_shared<MapCache>();
   Policy policy_;
-  CacheManager shared_{{"/", "shared", "Far", false}, policy_, far_, true};
+  CacheManager shared_{{"/", "shared", "Far", false}, policy_, far_, Waits::always};
   const CacheManager* page_manager_ = nullptr;  ///< pages are not cached, unless a test says so
   int members_ = kMembers;
   std::string content_ = "first";
@@ -212,9 +212,13 @@ TEST_F(PrefetchTest, LedgerL25_APrefetchedValueIsJudgedWhenItIsUsed) {
 }
 
 TEST_F(PrefetchTest, LedgerL25_APrefetchRecordsNothing) {
+  TestView other{"other", [](auto&, auto&, auto&) { return text("o"); }};
   view(page_);
   const auto lookups = member_.counters.lookups();
-  members_ = 0;
+  page_.code = [&](CallContext& context, Recorder& recorder, const MapInputs&) {
+    TestCall call(other, "/other", {}, policy_, &shared_);
+    return world_.engine.call(call, context, &recorder).entry->value;
+  };
   TestCall call(page_, "/page", {}, policy_, nullptr);
   CallContext context(world_.snapshots, world_.clock.monotonic() + 60'000);
   far_->forgetCounts();
@@ -226,7 +230,7 @@ TEST_F(PrefetchTest, LedgerL25_APrefetchRecordsNothing) {
 }
 
 TEST_F(PrefetchTest, ACacheInThisProcessIsAskedEachTime) {
-  const CacheManager near{{"/", "near", "Far", false}, policy_, far_, false};
+  const CacheManager near{{"/", "near", "Far", false}, policy_, far_, Waits::never};
   TestView page{"near", [&](CallContext& context, Recorder& recorder, const MapInputs& inputs) {
                   TestCall call(member_, "/members/1", inputs, policy_, &near);
                   for (int i = 0; i < 3; ++i) (void)world_.engine.call(call, context, &recorder);
@@ -270,7 +274,7 @@ TEST_F(PrefetchTest, ManifestsAreBoundedInTheirBytes) {
   std::size_t kept = 0;
   for (int i = 0; i < 100; ++i) {
     RequestMemo memo;
-    manifests.prefetch({1, static_cast<std::uint64_t>(i)}, memo, kForever);
+    EXPECT_TRUE(manifests.prefetch({1, static_cast<std::uint64_t>(i)}, memo, {}, kForever));
     kept += memo.items().empty() ? 0 : 1;
   }
   EXPECT_EQ(kept, 41U);  // of 400 KB each, in 16 MB

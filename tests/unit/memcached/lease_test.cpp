@@ -21,7 +21,8 @@ struct EngineOfAProcess {
             memcachedSettings({server.address()}, {{"timeout", {std::string("5s"), "test"}}}))),
         entries(std::make_shared<EnvelopeCache>(
             store, clock, EnvelopeOptions{.prefix = "test-", .name_space = "site"})),
-        manager({"/", "shared", "MemcachedManager", true}, Policy{}, entries, true, entries.get()),
+        manager({"/", "shared", "MemcachedManager", true}, Policy{}, entries, Waits::always,
+                entries.get()),
         engine(ledger, snapshots, clock, pool, {}, {}) {}
 
   std::string body(TestView& view, const Policy& policy) {

@@ -104,7 +104,7 @@ TEST_F(Managers, AreMadeByTheirPlugins) {
   ASSERT_TRUE(set) << set.error().message;
   const ManagerPtr manager = (*set)->registry->acquire("/a/b", "fast");
   ASSERT_TRUE(manager);
-  EXPECT_TRUE(manager->blocks());
+  EXPECT_EQ(manager->waits(), Waits::always);
   EXPECT_EQ(manager->policy().max_age, 600'000);
 }
 

@@ -49,7 +49,8 @@ ManagerSet setOf(std::shared_ptr<Cache> cache) {
   const CacheManager::Identity identity{.path = "/", .id = "main", .type = "Held"};
   ManagerSet::Item item;
   item.config.identity = identity;
-  item.manager = std::make_shared<const CacheManager>(identity, Policy{}, std::move(cache), false);
+  item.manager =
+      std::make_shared<const CacheManager>(identity, Policy{}, std::move(cache), Waits::never);
   item.snapshot = SnapshotPlan{.max_bytes = 64U << 20, .interval = 1};
   ManagerSet set;
   set.items.push_back(std::move(item));

@@ -70,8 +70,9 @@ class SiteSettingsTest : public StoreTest {
     for (const auto& [name, definition] : views_) app->views.push_back(definition);
     std::vector<ManagerPtr> managers;
     for (const auto& [id, cache] : caches_) {
-      managers.push_back(std::make_shared<const CacheManager>(
-          CacheManager::Identity{"/", id, "Map", id == "fast"}, policies_[id], cache, false));
+      managers.push_back(
+          std::make_shared<const CacheManager>(CacheManager::Identity{"/", id, "Map", id == "fast"},
+                                               policies_[id], cache, Waits::never));
     }
     SiteConfig config;
     for (const auto& path : mounts_) config.mounts.push_back({path, app});

@@ -133,7 +133,7 @@ class SiteTest : public StoreTest {
     return policy;
   }();
   ManagerPtr manager_ = std::make_shared<const CacheManager>(
-      CacheManager::Identity{"/", "fast", "Map", true}, policy_, cache_, false);
+      CacheManager::Identity{"/", "fast", "Map", true}, policy_, cache_, Waits::never);
   std::shared_ptr<const CacheManagerRegistry> registry_ =
       std::make_shared<const CacheManagerRegistry>(std::vector<ManagerPtr>{manager_},
                                                    std::vector<FailedManager>{});
@@ -484,7 +484,7 @@ TEST_F(SiteTest, Semantics19_InvalidatingAManagerReachesAllThatItServes) {
   EXPECT_FALSE(get("/a").hit);
   // Another manager over the same cache, as a tiered one has it.
   const auto other = std::make_shared<const CacheManager>(
-      CacheManager::Identity{"/", "both", "Map", true}, policy_, cache_, false);
+      CacheManager::Identity{"/", "both", "Map", true}, policy_, cache_, Waits::never);
   registry_ = std::make_shared<const CacheManagerRegistry>(std::vector<ManagerPtr>{other},
                                                            std::vector<FailedManager>{});
   serveTitles();

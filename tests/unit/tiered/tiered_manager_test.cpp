@@ -23,11 +23,7 @@ class Level final : public MapCache {
     return clears ? MapCache::clear(deadline) : Stored{false, Reason::unsupported};
   }
   bool sweep(const Expendable& expendable, std::size_t) noexcept override {
-    for (const auto* name : {"a", "b"}) {
-      const CacheKey key{name, digestOf(name), 0};
-      const Lookup lookup = peek(key);
-      if (lookup.status == Status::hit && expendable(*lookup.entry)) erase(key, kForever);
-    }
+    eraseIf(expendable);
     return false;
   }
   [[nodiscard]] Stats stats() const noexcept override { return {{"gets", gets}}; }
@@ -124,14 +120,21 @@ TEST_F(TieredManagerTest, WithoutTimeOnlyTheNearOneIsAsked) {
   const Deadline now = clock.monotonic();
   EXPECT_EQ(tiered->get(key("a"), now).status, Status::hit);
   EXPECT_EQ(tiered->get(key("b"), now).status, Status::error);
-  EXPECT_EQ(tiered->getBehind(key("a"), *entry("a", 0), now).status, Status::error);
   const CacheKey keys[] = {key("a"), key("b")};
   Lookup found[2];
   tiered->getMany(keys, found, now);
   EXPECT_EQ(found[0].status, Status::hit);
   EXPECT_EQ(found[1].status, Status::error);
+  tiered->getBehind(
+      keys, found, [](const CacheEntry&) { return true; }, now);
+  EXPECT_EQ(found[0].status, Status::hit) << "better than nothing";
+  EXPECT_EQ(found[0].reason, Reason::timeout);
   EXPECT_EQ(far->gets + far->round_trips, 0U);
   EXPECT_EQ(stat("l2_errors"), 0U);
+  const Stored stored = tiered->put(key("b"), entry("b"), now);
+  EXPECT_TRUE(stored.ok) << "the near one has it";
+  EXPECT_EQ(stored.reason, Reason::timeout);
+  EXPECT_FALSE(holds(*far, "b"));
 }
 
 TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
@@ -141,7 +144,6 @@ TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
   Lookup found[3];
   tiered->getMany(keys, found, soon());
   EXPECT_EQ(found[0].status, Status::hit);
-  EXPECT_TRUE(found[0].near);
   EXPECT_EQ(found[1].status, Status::hit);
   EXPECT_EQ(found[2].status, Status::miss);
   EXPECT_EQ(far->round_trips, 1U);
@@ -151,16 +153,25 @@ TEST_F(TieredManagerTest, ManyKeysAreOneRoundTripForWhatTheNearOneLacks) {
   EXPECT_EQ(far->round_trips, 1U);
 }
 
-TEST_F(TieredManagerTest, BehindANearEntryIsOnlyWhatIsNotTheSame) {
+TEST_F(TieredManagerTest, AnEntryThatIsOverHidesNoBetterOneFurtherAway) {
+  const CacheKey keys[] = {key("a")};
+  Lookup found;
+  const auto behind = [&](std::uint64_t least) {
+    tiered->getBehind(
+        keys, {&found, 1}, [least](const CacheEntry& e) { return e.stamp.as_of < least; }, soon());
+    return found.entry->stamp.as_of;
+  };
   tiered->put(key("a"), entry("a", 1), soon());
-  const Lookup over = tiered->get(key("a"), soon());
-  EXPECT_EQ(tiered->getBehind(key("a"), *over.entry, soon()).status, Status::miss);
+  EXPECT_EQ(behind(2), 1U) << "the far one has no other";
+  EXPECT_EQ(found.reason, Reason::none);
   far->put(key("a"), entry("a", 2), soon());
-  const Lookup newer = tiered->getBehind(key("a"), *over.entry, soon());
-  ASSERT_EQ(newer.status, Status::hit);
-  EXPECT_EQ(newer.entry->stamp.as_of, 2U);
+  EXPECT_EQ(behind(1), 1U) << "it is not over";
+  EXPECT_EQ(behind(2), 2U);
   EXPECT_EQ(near->get(key("a"), soon()).entry->stamp.as_of, 2U);
   EXPECT_EQ(stat("replaced"), 1U);
+  far->broken = true;
+  EXPECT_EQ(behind(3), 2U) << "better than nothing";
+  EXPECT_EQ(found.reason, Reason::unreachable);
 }
 
 TEST_F(TieredManagerTest, ASweepVisitsTheNearOneAndRemovesFromBoth) {
@@ -207,12 +218,10 @@ class TwoProcesses : public TieredManagerTest {
   static ManagerPtr managerOf(std::shared_ptr<Cache> cache) {
     return std::make_shared<const CacheManager>(
         CacheManager::Identity{"/", "both", "TieredManager", true}, Policy{}, std::move(cache),
-        false);
+        Waits::given_time);
   }
   Answer askOf(const ManagerPtr& process) {
-    testing::TestCall call(view, "/a", {}, policy, process.get());
-    CallContext context(snapshots, clock.monotonic() + 60'000);
-    return engine.call(call, context, nullptr);
+    return EngineWorld::askOf(process == one ? engine : other_engine, *process, view);
   }
   std::string bodyOf(const ManagerPtr& process) {
     return std::string(askOf(process).entry->value.page()->body);
@@ -220,6 +229,7 @@ class TwoProcesses : public TieredManagerTest {
 
   ManagerPtr one;
   ManagerPtr other;
+  Engine other_engine{ledger, snapshots, clock, executor, {}, {}};
   testing::TestView view{"page", [this](auto&, Recorder& r, auto&) {
                            r.object("/a");
                            return testing::text(std::to_string(view.runs));
@@ -258,6 +268,120 @@ TEST_F(TwoProcesses, Semantics20_ALevelThatMissedTheChangeServesNothingOld) {
   far->broken = false;  // and still has the first one
   EXPECT_EQ(bodyOf(other), "3");
   EXPECT_EQ(bodyOf(one), "2") << "its own is valid";
+}
+
+TEST_F(TwoProcesses, LedgerL24_ALateResultReplacesNoLaterOneFurtherAway) {
+  askOf(one);  // what its near level holds is older than both
+  change("obj:/a");
+  view.code = [&](auto&, Recorder& r, auto&) {
+    r.object("/a");
+    const int run = view.runs;
+    if (run == 2) {
+      change("obj:/a");
+      askOf(other);
+    }
+    return testing::text(std::to_string(run));
+  };
+  EXPECT_EQ(bodyOf(one), "2");
+  EXPECT_EQ(view.counters.total(Outcome::refused_late), 1U);
+  EXPECT_EQ(bodyOf(one), "3");
+  EXPECT_EQ(bodyOf(other), "3");
+  EXPECT_EQ(view.runs, 3);
+}
+
+/// A page of twenty parts, of which those of even number change by one tag, the others by another.
+class PageOfParts : public TwoProcesses {
+ protected:
+  static constexpr int kParts = 20;
+  void show(const ManagerPtr& process) {
+    Engine& its = process == one ? engine : other_engine;
+    testing::TestView page{"page", [&](CallContext& context, Recorder& recorder, auto&) {
+                             for (int i = 0; i < kParts; ++i) {
+                               testing::TestCall call(i % 2 == 0 ? even : odd, pathOf(i), {},
+                                                      policy, process.get());
+                               (void)its.call(call, context, &recorder);
+                             }
+                             return testing::text("");
+                           }};
+    testing::TestCall call(page, "/page", {}, policy, nullptr);
+    CallContext context(snapshots, clock.monotonic() + 60'000);
+    (void)its.call(call, context, nullptr);
+  }
+  static std::string pathOf(int part) { return "/parts/" + std::to_string(part); }
+  [[nodiscard]] int runs() const { return even.runs + odd.runs; }
+  [[nodiscard]] std::size_t farAsked() const { return far->gets + far->round_trips + far->puts; }
+
+  testing::TestView even{"even", [](auto&, Recorder& r, auto&) {
+                           r.scope("tag:even");
+                           return testing::text("part");
+                         }};
+  testing::TestView odd{"odd", [](auto&, Recorder& r, auto&) {
+                          r.scope("tag:odd");
+                          return testing::text("part");
+                        }};
+};
+
+TEST_F(PageOfParts, Semantics32_WhatIsNearTakesNoRoundTripAndTheRestOne) {
+  show(one);
+  EXPECT_EQ(runs(), kParts);
+  far->forgetCounts();
+  show(one);
+  EXPECT_EQ(farAsked(), 0U);
+
+  near->clear(kForever);
+  show(one);
+  EXPECT_EQ(far->gets, 0U);
+  EXPECT_EQ(far->round_trips, 1U);
+  EXPECT_EQ(far->asked_at_once, std::size_t{kParts});
+
+  // Half of it is over here and new there; of the other half some are not here any more.
+  change("tag:even");
+  show(other);
+  near->sweep(
+      [](const CacheEntry& e) { return e.key().find("/parts/1") != std::string_view::npos; }, 100);
+  far->forgetCounts();
+  const int before = runs();
+  show(one);
+  EXPECT_EQ(far->gets, 0U);
+  EXPECT_EQ(far->round_trips, 1U);
+  EXPECT_GE(far->asked_at_once, std::size_t{kParts / 2});
+  EXPECT_EQ(runs(), before);
+  far->forgetCounts();
+  show(one);
+  EXPECT_EQ(farAsked(), 0U);
+}
+
+TEST_F(PageOfParts, Semantics32_WhatWasNearIsStillWantedNextTime) {
+  show(one);
+  change("tag:even");
+  show(one);  // asks for half of it
+  near->clear(kForever);
+  far->forgetCounts();
+  show(one);
+  EXPECT_EQ(far->gets, 0U);
+  EXPECT_EQ(far->asked_at_once, std::size_t{kParts});
+}
+
+TEST_F(PageOfParts, Semantics27_APageWaitsForAHungFarOneOnce) {
+  far->how = Reason::timeout;
+  far->broken = true;
+  show(one);
+  EXPECT_EQ(farAsked(), 1U);
+  EXPECT_EQ(runs(), kParts);
+  far->forgetCounts();
+  show(one);
+  EXPECT_EQ(farAsked(), 0U) << "the near one has what was made meanwhile";
+  EXPECT_EQ(runs(), kParts);
+
+  far->broken = false;
+  show(other);
+  near->clear(kForever);
+  show(one);  // and learns what it wants
+  change("tag:odd");
+  far->broken = true;
+  far->forgetCounts();
+  show(one);
+  EXPECT_EQ(farAsked(), 1U);
 }
 
 }  // namespace

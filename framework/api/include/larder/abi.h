@@ -42,6 +42,9 @@ enum larder_plugin_kind {
   LARDER_APP = 4               /* create() returns larder::App* */
 };
 
+/* A manager made of others (Host::manager) says only what it does beyond them: that they may wait,
+   are shared and give leases is known. Without LARDER_BLOCKS it is asked for what can be had at
+   once on any thread. */
 enum larder_capability {
   LARDER_BLOCKS = 1u << 0,     /* a look-up may wait: asked on workers only */
   LARDER_SHARED = 1u << 1,     /* other processes see what it holds */

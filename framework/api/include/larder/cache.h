@@ -30,7 +30,8 @@
 
 namespace larder {
 
-/// A point of the monotonic clock after which the caller does not want to wait any longer.
+/// A point of the monotonic clock after which the caller does not want to wait any longer. If it is
+/// over, the answer is what can be had at once.
 using Deadline = Millis;
 
 enum class Status : std::uint8_t { hit, miss, error };
@@ -57,13 +58,14 @@ enum class Reason : std::uint8_t {
 struct Lookup {
   Status status = Status::miss;
   EntryRef entry;  ///< set iff status is hit
+  /// With a hit: why a cache further away could not be asked as well, else none.
   Reason reason = Reason::cold;
-  bool near =
-      false;  ///< a hit before a cache further away: Cache::getBehind() may know another one
+  bool near = false;  ///< a hit for which a cache further away was not asked
 };
 
 struct Stored {
   bool ok = false;
+  /// If ok: why it is not in a cache further away as well, else none.
   Reason reason = Reason::none;
 };
 
@@ -80,6 +82,8 @@ class Cache {
   /// Asked for each entry of a sweep; true removes it. Called without locks that a reader could
   /// wait for.
   using Expendable = std::function<bool(const CacheEntry&)>;
+  /// Whether an entry is to be handed out only if there is no other.
+  using Over = std::function<bool(const CacheEntry&)>;
 
   virtual ~Cache() = default;
   virtual Lookup get(const CacheKey& key, Deadline deadline) noexcept = 0;
@@ -103,14 +107,12 @@ class Cache {
   }
   [[nodiscard]] virtual Stats stats() const noexcept = 0;
   [[nodiscard]] virtual Health health() const noexcept = 0;
-  /// Asked after a hit with Lookup::near whose entry, `over`, is not valid any more: what the cache
-  /// further away holds instead, if it is another one.
-  virtual Lookup getBehind(const CacheKey& key, const CacheEntry& over,
-                           Deadline deadline) noexcept {
-    (void)key;
+  /// As getMany(). A cache over one further away asks that one, in the same round trip, also for
+  /// what it holds itself but is `over`.
+  virtual void getBehind(std::span<const CacheKey> keys, std::span<Lookup> out, const Over& over,
+                         Deadline deadline) noexcept {
     (void)over;
-    (void)deadline;
-    return {};
+    getMany(keys, out, deadline);
   }
 };
 

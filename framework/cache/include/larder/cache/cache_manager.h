@@ -17,6 +17,13 @@
 
 namespace larder {
 
+/// Whether a look-up may wait for something outside of this process.
+enum class Waits : std::uint8_t {
+  never,
+  given_time,  ///< not with a deadline that is over: then the answer is what is at hand
+  always,      ///< asked on workers only
+};
+
 /// Immutable but for its counters; reconfiguring makes a new one and swaps it, the old one lives
 /// until its last user is done.
 class CacheManager {
@@ -27,16 +34,16 @@ class CacheManager {
     std::string type;  ///< the plugin's: "RAMCache"
     bool is_default = false;
   };
-  /// `cache` owns whatever keeps the plugin's instance alive. `blocks`: look-ups may wait, so they
-  /// run on workers only. `leases`: part of `cache`, null if it has none.
-  CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache, bool blocks,
+  /// `cache` owns whatever keeps the plugin's instance alive. `leases`: part of `cache`, null if it
+  /// has none.
+  CacheManager(Identity identity, Policy policy, std::shared_ptr<Cache> cache, Waits waits,
                LeaseStore* leases = nullptr);
 
   [[nodiscard]] const Identity& identity() const noexcept { return identity_; }
   [[nodiscard]] const Policy& policy() const noexcept { return policy_; }
   [[nodiscard]] Cache& cache() const noexcept { return *cache_; }
   [[nodiscard]] const std::shared_ptr<Cache>& sharedCache() const noexcept { return cache_; }
-  [[nodiscard]] bool blocks() const noexcept { return blocks_; }
+  [[nodiscard]] Waits waits() const noexcept { return waits_; }
   [[nodiscard]] LeaseStore* leases() const noexcept { return leases_; }
   /// "manager:PATH:ID", checked by each of its entries.
   [[nodiscard]] const std::string& scope() const noexcept { return scope_; }
@@ -46,7 +53,7 @@ class CacheManager {
   Identity identity_;
   Policy policy_;
   std::shared_ptr<Cache> cache_;
-  bool blocks_;
+  Waits waits_;
   LeaseStore* leases_;
   std::string scope_;
   mutable Counters counters_;

@@ -145,7 +145,8 @@ class CallContext {
   std::vector<std::string> rendering_names_;
   Flight* waiting_for_ = nullptr;  ///< guarded by the flight table
   std::optional<bool> observed_;   ///< whether the ledger could be; nothing: nobody has asked yet
-  /// A store did not answer in time: none that may block is asked again, so that a page with many
+  std::optional<Digest> page_;     ///< the outermost render's, until its manifest is fetched
+  /// A store did not answer in time: none that may wait is asked again, so that a page with many
   /// parts waits for it once (rule 27).
   bool store_hangs_ = false;
   bool writing_ = false;
@@ -156,6 +157,7 @@ struct Answer {
   Outcome outcome = Outcome::bypass;
   bool stored = false;
   bool stale = false;
+  bool at_hand = false;  ///< found in this process
 };
 
 /// What the cache holds for a call, and why the last look-up was no hit: for people.
@@ -191,8 +193,8 @@ class Engine {
          EngineLog log, Options options);
 
   /// The answer if it is in the cache and may be served right now, else nothing; never renders,
-  /// never waits for another render. With a manager that does not block it does not block either.
-  /// The ledger must have been observed.
+  /// never waits for another render, nor for a store if the deadline is over and the manager does
+  /// not always wait. The ledger must have been observed.
   [[nodiscard]] std::optional<Answer> tryHit(const Call& call, Deadline deadline);
   /// One of several calls that are looked up together, each of a request of its own.
   struct Look {
@@ -224,6 +226,7 @@ class Engine {
     Outcome miss = Outcome::miss_cold;
     Reason reason = Reason::none;
     std::uint32_t landings = 0;  ///< of the key's flights, before it was looked up
+    bool at_hand = false;        ///< in this process
   };
   struct Rendered {
     EntryPtr entry;
@@ -256,9 +259,8 @@ class Engine {
   static void buildKey(const Target& target, const InputSource& inputs, const InputNames& names,
                        KeyBuilder& key);
   static void count(const Target& target, Outcome outcome) noexcept;
-  /// Of a cache in this process a second look-up costs less than remembering the first.
-  static bool isRemembered(const Target& target) noexcept {
-    return target.manager && target.manager->blocks() && target.policy->prefetch;
+  static bool mayWait(const Target& target) noexcept {
+    return target.manager->waits() != Waits::never;
   }
 
   // Looking up: engine.cpp
@@ -269,8 +271,22 @@ class Engine {
   /// What the request has fetched already is not fetched again, unless it is to be looked up
   /// `anew`.
   [[nodiscard]] Found find(const Target& target, const CacheKey& key, std::uint64_t limit,
-                           CallContext& context, bool anew = true) noexcept;
+                           CallContext& context, bool anew = true);
+  /// In place of what is at hand, unless a store hangs.
+  [[nodiscard]] Lookup fetch(const Target& target, const CacheKey& key, std::uint64_t limit,
+                             CallContext& context, bool anew, Lookup&& at_hand,
+                             std::uint32_t& landings);
+  /// Without entries of nearer caches that are `over`, if there is a better one further away.
+  [[nodiscard]] static Lookup look(const Target& target, const CacheKey& key,
+                                   const Cache::Over& over, Deadline deadline) noexcept;
+  /// Whether another one is to be looked for (Cache::Over).
+  [[nodiscard]] bool isOver(const CacheEntry& entry, const Policy& policy,
+                            std::uint64_t limit) noexcept;
+  [[nodiscard]] Cache::Over overBy(const Policy& policy, std::uint64_t limit) {
+    return [this, &policy, limit](const CacheEntry& e) { return isOver(e, policy, limit); };
+  }
   [[nodiscard]] Found judged(const Target& target, Lookup&& lookup, std::uint64_t limit) noexcept;
+  [[nodiscard]] Verdict verdictOf(const CacheEntry& entry, std::uint64_t limit) noexcept;
   [[nodiscard]] Use use(const CacheEntry& entry, const Policy& policy, std::uint64_t limit,
                         Outcome& miss) noexcept;
   [[nodiscard]] Millis freshFor(const Policy& policy, const CacheEntry& entry) const noexcept;

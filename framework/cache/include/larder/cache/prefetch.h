@@ -1,6 +1,6 @@
-// RequestMemo: what one request has got out of caches that block, so that it asks for each key
-// once. Manifests: the keys that each page used last time, fetched in one round trip per cache when
-// its render starts.
+// RequestMemo: what one request has got from outside of the process, so that it asks for each key
+// once. Manifests: the keys that each page got from there last time, fetched in one round trip per
+// cache when its render asks for the first of them.
 //
 // Neither changes an answer: what they hold is judged when it is used as if it had been fetched
 // then, and a prefetch records nothing.
@@ -47,12 +47,13 @@ class RequestMemo {
   /// A look-up that the request may use later.
   void prefetched(const std::shared_ptr<Cache>& cache, const Digest& key, Lookup&& lookup,
                   std::uint32_t landings);
-  [[nodiscard]] bool has(const Cache& cache, const Digest& key) const;
+  /// Null: nothing is known of it.
+  [[nodiscard]] const Item* find(const Cache& cache, const Digest& key) const;
   /// In the order in which the request came upon them.
   [[nodiscard]] const std::vector<Item>& items() const noexcept { return items_; }
 
  private:
-  [[nodiscard]] Item* find(const Cache& cache, const Digest& key);
+  [[nodiscard]] Item* itemOf(const Cache& cache, const Digest& key);
   /// Null if there is no room, or another cache's item has this key.
   Item* add(const std::shared_ptr<Cache>& cache, const Digest& key, std::size_t bytes);
   std::vector<Item> items_;
@@ -66,9 +67,12 @@ class Manifests {
  public:
   explicit Manifests(const FlightTable& flights) : flights_(flights) {}
 
-  /// Fetches what `page` used last time and `memo` does not hold yet.
-  void prefetch(const Digest& page, RequestMemo& memo, Deadline deadline);
-  /// What the request has used is what `page` will want next time.
+  /// Fetches what `page` used last time and `memo` does not hold yet. False: a cache did not answer
+  /// in time, and no other was asked.
+  [[nodiscard]] bool prefetch(const Digest& page, RequestMemo& memo, const Cache::Over& over,
+                              Deadline deadline);
+  /// What the request has used is what `page` will want next time, with what it did not have to ask
+  /// for because it was at hand.
   void learn(const Digest& page, const RequestMemo& memo);
 
  private:
@@ -76,6 +80,7 @@ class Manifests {
     std::string bytes;
     Digest digest;
     std::uint32_t partition;
+    std::size_t weight;  ///< of its entry, bytes
   };
   struct Part {
     std::weak_ptr<Cache> cache;
@@ -84,7 +89,12 @@ class Manifests {
   struct Manifest {
     std::vector<Part> parts;
     std::size_t bytes = 0;
+    std::size_t keys = 0;
+    std::size_t weight = 0;
+    /// Whether learning from `memo` would change nothing.
     [[nodiscard]] bool names(const RequestMemo& memo) const;
+    /// False: there is no room.
+    bool add(const std::shared_ptr<Cache>& cache, Key key);
   };
   struct Page {
     Digest digest;
@@ -94,7 +104,8 @@ class Manifests {
   static constexpr std::size_t kMaxWeight = std::size_t{8} << 20U;  ///< of their values
   static constexpr std::size_t kMaxBytes = std::size_t{16} << 20U;  ///< of all manifests
 
-  [[nodiscard]] static std::shared_ptr<const Manifest> manifestOf(const RequestMemo& memo);
+  [[nodiscard]] static std::shared_ptr<const Manifest> manifestOf(const RequestMemo& memo,
+                                                                  const Manifest* known);
   [[nodiscard]] std::shared_ptr<const Manifest> find(const Digest& page);
   void put(const Digest& page, std::shared_ptr<const Manifest> manifest);
 

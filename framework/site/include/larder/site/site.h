@@ -64,7 +64,7 @@ struct Explanation {
   std::string view;
   std::string app;                 ///< where it is mounted
   CacheManager::Identity manager;  ///< without an id: none
-  bool blocks = false;             ///< its store is outside of this process
+  Waits waits = Waits::never;      ///< of the manager
   std::string manager_origin;      ///< of the rule that names it, if one does
   std::string why_not;             ///< why nothing is served from the cache, if so
   Policy policy;
