@@ -121,7 +121,7 @@ Site::RoutePtr Site::resolve(std::string_view object_path, std::string_view view
   const auto matching = routesAt(app, below, reads ? "GET" : method, view);
   const RouteDefinition* routed = matching.own;
   std::string object_manager;
-  std::string_view type;
+  std::string type;
   if (view.empty() && matching.first) {
     if (!routed) throw MethodNotAllowed{matching.methods};
     view = routed->name;
