@@ -1,59 +1,20 @@
 // What a new configuration of a site does with what is stored already.
-#include <functional>
 #include <map>
 #include <utility>
 
-#include "../cache/engine_fixture.h"
 #include "larder/cache/rules.h"
-#include "larder/site/site.h"
-#include "store_fixture.h"
+#include "site_fixture.h"
 
 namespace larder::site {
 namespace {
 
-using larder::testing::ManualExecutor;
 using larder::testing::MapCache;
-
-class QueryRequest final : public RequestView {
- public:
-  QueryRequest(std::string path, std::string query)
-      : path_(std::move(path)), query_(std::move(query)) {}
-  [[nodiscard]] std::string_view method() const noexcept override { return "GET"; }
-  [[nodiscard]] std::string_view rawPath() const noexcept override { return path_; }
-  [[nodiscard]] std::string_view rawQuery() const noexcept override { return query_; }
-  [[nodiscard]] std::string_view authority() const noexcept override { return "site.test"; }
-  [[nodiscard]] bool secure() const noexcept override { return false; }
-  [[nodiscard]] std::optional<std::string_view> header(std::string_view) const noexcept override {
-    return std::nullopt;
-  }
-  [[nodiscard]] Fields headers() const override { return {}; }
-  [[nodiscard]] cache::ParamStatus readCookies(cache::Params&) const override {
-    return cache::ParamStatus::ok;
-  }
-  [[nodiscard]] std::string_view body() const noexcept override { return {}; }
-  [[nodiscard]] std::string peer() const override { return "192.0.2.1"; }
-
- private:
-  std::string path_;
-  std::string query_;
-};
-
-struct FunctionView final : View {
-  using Code = std::function<std::string(RenderContext&)>;
-  explicit FunctionView(Code view_code) : code(std::move(view_code)) {}
-  Value render(RenderContext& context) override {
-    Page page;
-    page.body = code(context);
-    return page;
-  }
-  Code code;
-};
 
 std::string shownQuery(RenderContext& context) {
   return std::string(context.param("q").value_or("(none)"));
 }
 
-class SiteSettingsTest : public StoreTest {
+class SiteSettingsTest : public WholeSiteTest {
  protected:
   SiteSettingsTest() { view("page", shownQuery); }
 
@@ -93,12 +54,7 @@ class SiteSettingsTest : public StoreTest {
     Millis ttl = 0;
   };
   Got get(const std::string& query, const std::string& path = "/@@page") {
-    const QueryRequest request(path, query);
-    Reply reply;
-    if (site_->tryFast(request, reply) != Quick::hit) {
-      reply = {};
-      site_->handle(request, reply);
-    }
+    const auto reply = answer({.path = path, .query = query});
     executor_.runAll();
     return {std::string(reply.content().body), reply.outcome == Outcome::hit, reply.ttl};
   }
@@ -110,22 +66,6 @@ class SiteSettingsTest : public StoreTest {
   std::map<std::string, Policy> policies_;
   std::map<std::string, std::shared_ptr<MapCache>> caches_ = {
       {"fast", std::make_shared<MapCache>()}, {"other", std::make_shared<MapCache>()}};
-  ManualExecutor executor_{clock_, ManualExecutor::Waiting::drives};
-  std::unique_ptr<State> state_ = [this] {
-    StateOptions options;
-    options.data_dir = dir_.file("var");
-    options.clock = &clock_;
-    return State::open(std::move(options));
-  }();
-  Engine engine_{store_->ledger(), *store_, clock_, executor_, {}, {}};
-  std::unique_ptr<Site> makeSite() {
-    return std::make_unique<Site>(SiteOptions{.clock = &clock_,
-                                              .executor = &executor_,
-                                              .log = [](LogLevel, std::string_view) {},
-                                              .finish = [](Page&, bool) {}},
-                                  *store_, state_.get(), engine_);
-  }
-  std::unique_ptr<Site> site_ = makeSite();
 };
 
 TEST_F(SiteSettingsTest, LedgerL14_WhatWasRenderedUnderOtherNormalisersIsNotServed) {

@@ -1,53 +1,13 @@
 // What a site answers, and what of it is served again.
-#include "larder/site/site.h"
-
 #include <functional>
 #include <utility>
 
-#include "../cache/engine_fixture.h"
-#include "store_fixture.h"
+#include "site_fixture.h"
 
 namespace larder::site {
 namespace {
 
-using larder::testing::ManualExecutor;
 using larder::testing::MapCache;
-
-class FakeRequest final : public RequestView {
- public:
-  FakeRequest(std::string method, std::string path, std::string cookies)
-      : method_(std::move(method)), path_(std::move(path)), cookies_(std::move(cookies)) {}
-  [[nodiscard]] std::string_view method() const noexcept override { return method_; }
-  [[nodiscard]] std::string_view rawPath() const noexcept override { return path_; }
-  [[nodiscard]] std::string_view rawQuery() const noexcept override { return {}; }
-  [[nodiscard]] std::string_view authority() const noexcept override { return "site.test"; }
-  [[nodiscard]] bool secure() const noexcept override { return false; }
-  [[nodiscard]] std::optional<std::string_view> header(std::string_view) const noexcept override {
-    return std::nullopt;
-  }
-  [[nodiscard]] Fields headers() const override { return {}; }
-  [[nodiscard]] cache::ParamStatus readCookies(cache::Params& cookies) const override {
-    return cookies_.empty() ? cache::ParamStatus::ok : cookies.addCookies(cookies_);
-  }
-  [[nodiscard]] std::string_view body() const noexcept override { return {}; }
-  [[nodiscard]] std::string peer() const override { return "192.0.2.1"; }
-
- private:
-  std::string method_;
-  std::string path_;
-  std::string cookies_;
-};
-
-struct FunctionView final : View {
-  using Code = std::function<std::string(RenderContext&)>;
-  explicit FunctionView(Code view_code) : code(std::move(view_code)) {}
-  Value render(RenderContext& context) override {
-    Page page;
-    page.body = code(context);
-    return page;
-  }
-  Code code;
-};
 
 struct FunctionAction final : Action {
   using Code = std::function<std::string(ActionContext&)>;
@@ -66,7 +26,7 @@ struct FunctionApp final : App {
   std::function<void(AppBuilder&)> definition;
 };
 
-class SiteTest : public StoreTest {
+class SiteTest : public WholeSiteTest {
  protected:
   SiteTest() { create("/a", "title"); }
 
@@ -88,7 +48,7 @@ class SiteTest : public StoreTest {
     SiteConfig config;
     config.mounts = {{"/", std::make_shared<AppDefinition>(std::move(*defined))}};
     config.registry = registry_;
-    const auto done = site_.configure(std::move(config));
+    const auto done = site_->configure(std::move(config));
     ASSERT_TRUE(done) << done.error().message;
   }
   struct Got {
@@ -100,12 +60,7 @@ class SiteTest : public StoreTest {
     Millis date = 0;
   };
   Got ask(const std::string& method, const std::string& path, const std::string& cookies = {}) {
-    const FakeRequest request(method, path, cookies);
-    Reply reply;
-    if (method != "GET" || site_.tryFast(request, reply) != Quick::hit) {
-      reply = {};
-      site_.handle(request, reply);
-    }
+    const auto reply = answer({.method = method, .path = path, .cookies = cookies});
     const auto page = reply.content();
     const bool hit = reply.outcome == Outcome::hit || reply.outcome == Outcome::hit_stale;
     return {page.status,  std::string(page.body), hit,
@@ -126,7 +81,6 @@ class SiteTest : public StoreTest {
   }
 
   std::shared_ptr<MapCache> cache_ = std::make_shared<MapCache>();
-  ManualExecutor executor_{clock_, ManualExecutor::Waiting::drives};
   Policy policy_ = [] {
     Policy policy;
     policy.stale_while_revalidate = 60'000;
@@ -137,21 +91,6 @@ class SiteTest : public StoreTest {
   std::shared_ptr<const CacheManagerRegistry> registry_ =
       std::make_shared<const CacheManagerRegistry>(std::vector<ManagerPtr>{manager_},
                                                    std::vector<FailedManager>{});
-  std::unique_ptr<State> state_ = State::open(stateOptions());
-  Engine engine_{store_->ledger(), *store_, clock_, executor_, {}, {}};
-  Site site_{SiteOptions{.clock = &clock_,
-                         .executor = &executor_,
-                         .log = [](LogLevel, std::string_view) {},
-                         .finish = [](Page&, bool) {}},
-             *store_, state_.get(), engine_};
-
- private:
-  StateOptions stateOptions() {
-    StateOptions options;
-    options.data_dir = dir_.file("var");
-    options.clock = &clock_;
-    return options;
-  }
 };
 
 std::string itemPage(RenderContext& context) {

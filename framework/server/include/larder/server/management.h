@@ -3,9 +3,9 @@
 //   GET  /@@health
 //   GET  /@@caches?entries=1000&under=/handbook&sort=hits
 //                                       managers, counters by view, objects and entries by path
-//   GET  /@@explain?url=/handbook?page=2            how this is cached, and why the last miss was
-//   one POST /@@invalidate                              {"path": "/handbook/dpkg"}, see
-//   parseInvalidation()
+//   GET  /@@explain?url=/handbook?page=2
+//                                       how this is cached, and why the last miss was one
+//   POST /@@invalidate                  {"path": "/handbook/dpkg"}, see parseInvalidation()
 //
 // Answers are JSON. Every request needs "Authorization: Bearer TOKEN" with the token of the data
 // folder, a Host of this machine and, if it sends an Origin, one of this machine: so that no web

@@ -21,11 +21,12 @@
 //   file = "templates/page.tpl"    # not for native
 //   model = "page_model"           # template: the view that fills its dictionary
 //   include = { related = "related" }  # template: marker = view, inserted as it is
-//   permission = "member"          # role that the visitor needs; actions of this name need one,
-//   too internal = true                # only for other views, not there over HTTP manager = "fast"
-//   # cache manager by id, or "none" max_age = "10m"                # also stale_while_revalidate,
-//   stale_if_error request_vars = ["param:page"]  # only these enter the key memory = "32M" #
-//   script; also steps = 50000000, time = "5s"
+//   permission = "member"          # role that the visitor needs, for the action of its name, too
+//   internal = true                # only for other views, not there over HTTP
+//   manager = "fast"               # cache manager by id, or "none"
+//   max_age = "10m"                # also stale_while_revalidate, stale_if_error
+//   request_vars = ["param:page"]  # only these enter the key
+//   memory = "32M"                 # script; also steps = 50000000, time = "5s"
 //   [[route]]
 //   pattern = "/members/{login}"
 //   view = "member"                # or action = "save" with method = "POST"
